@@ -1,0 +1,165 @@
+//! Configuration: TOML text → validated types.
+//!
+//! [`Config`] holds only values that passed validation; nothing downstream checks again.
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A whole, validated configuration file. Per process; replaced as a whole by a reload.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub proxy: Proxy,
+    pub groups: Vec<Group>,
+    pub users: Vec<User>,
+}
+
+/// `[proxy]`.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    pub listen: Vec<Listen>,
+    /// Admin SQL (MySQL protocol); absent: not served.
+    pub admin: Option<SocketAddr>,
+    /// `/metrics`, `/healthz`; absent: not served.
+    pub http: Option<SocketAddr>,
+    pub workers: Workers,
+    /// Account for the admin port.
+    pub admin_user: String,
+    pub admin_password: String,
+    /// Client connections over all workers; one more gets 1040. Default 10000.
+    pub max_connections: u32,
+    /// TCP connect to a server. Default 3 s.
+    pub connect_timeout: Duration,
+    /// A client's whole login, a server's whole login. Default 10 s.
+    pub login_timeout: Duration,
+    /// A client that sends no command. Default 28800 s (the server's wait_timeout default).
+    pub idle_timeout: Duration,
+    /// A peer that takes no byte although some are queued for it. Default 60 s.
+    pub write_timeout: Duration,
+    /// A turn waiting for a server connection (budget spent, primary unknown). Default 10 s.
+    pub lease_timeout: Duration,
+    /// SIGTERM: running turns and transactions may end within this. Default 30 s.
+    pub drain_timeout: Duration,
+    /// Bytes queued for one receiver above which its peer is no longer read. Default 256 KiB.
+    pub high_water: usize,
+    /// Largest command of a client (MySQL's max_allowed_packet). Default 1 GiB; 1153 above it.
+    pub max_allowed_packet: usize,
+    /// A pooled server connection is closed after this age. Default 3600 s.
+    pub server_max_age: Duration,
+    /// A pooled server connection unused for this long is closed (above `min_idle`). Default 300 s.
+    pub server_idle_timeout: Duration,
+    /// Idle connections each worker keeps ready per server for accounts that are in use. Default 1.
+    pub min_idle: u32,
+    /// Prepared statements kept per server connection before the least recently used is closed. Default 256.
+    pub max_prepared_per_connection: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workers {
+    /// One per CPU of the process's affinity mask.
+    Auto,
+    Cpus(Vec<usize>),
+}
+
+/// `[[group]]`: one primary and its replicas.
+#[derive(Debug, Clone)]
+pub struct Group {
+    pub name: String,
+    pub servers: Vec<Server>,
+    pub read_write_split: bool,
+    pub read_your_writes: ReadYourWrites,
+    pub read_your_writes_window: Duration,
+    pub max_replica_lag: Duration,
+    pub monitor: Option<Monitor>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadYourWrites {
+    Timer,
+    Off,
+}
+
+#[derive(Debug, Clone)]
+pub struct Server {
+    pub address: Address,
+    pub role: Role,
+    /// Share of reads; 0: none. Replicas default to 1, the primary to 0.
+    pub weight: u32,
+    /// Connections of the whole process to this server. Default 200.
+    pub max_connections: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Primary,
+    Replica,
+}
+
+/// Where a server listens. Names are resolved by the control thread, never on a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// host name or IP, port
+    Tcp(String, u16),
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Tcp(h, p) if h.contains(':') => write!(f, "[{h}]:{p}"),
+            Address::Tcp(h, p) => write!(f, "{h}:{p}"),
+            Address::Unix(p) => write!(f, "unix:{}", p.display()),
+        }
+    }
+}
+
+/// The account with which the control thread checks servers.
+#[derive(Debug, Clone)]
+pub struct Monitor {
+    pub user: String,
+    pub password: String,
+    pub interval: Duration,
+}
+
+/// `[[user]]`.
+#[derive(Debug, Clone)]
+pub struct User {
+    pub name: String,
+    pub secret: Secret,
+    /// Default group.
+    pub group: String,
+    /// Client networks; empty: any.
+    pub allow: Vec<Cidr>,
+    /// Client connections of this user over all workers; one more gets 1203 (42000).
+    pub max_connections: Option<u32>,
+    /// Statements per second, held by added latency.
+    pub qps: Option<u32>,
+}
+
+/// What is known of a user's password.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Secret {
+    /// The password itself (`password`, `password_file`).
+    Plain(String),
+    /// `password_hash = "*…40 hex…"`: SHA1(SHA1(password)), mysql_native_password.
+    Native([u8; 20]),
+    /// `password_hash = "$A$005$…"`: salt (20 bytes) and digest (43 bytes) of caching_sha2_password.
+    CachingSha2 { rounds: u32, salt: Vec<u8>, digest: Vec<u8> },
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cidr {
+    pub address: IpAddr,
+    pub prefix: u8,
+}

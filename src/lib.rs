@@ -1,0 +1,37 @@
+//! Umpire: a MySQL proxy with one pinned io_uring executor per core.
+//!
+//! The modules, from the top down. A stage knows the value handed to it and the resources it
+//! uses, never its caller; `tests/layers.rs` fails on an edge that is not in this table.
+//!
+//! | module | job | may use |
+//! |---|---|---|
+//! | `main.rs` | arguments, start, signals, stop | all |
+//! | [`admin`] | admin SQL, metrics and health pages (control thread) | control, worker (mailbox), sniff, route, wire, topology, observe, config |
+//! | [`control`] | own thread (tokio): health, reload, publishes the topology | worker (mailbox), wire, topology, observe, config |
+//! | [`worker`] | executor, accept, owns sessions and pools | session, backend, net, topology, throttle, observe, config |
+//! | [`session`] | one client: login, turn loop, transaction, prepared statements | everything below |
+//! | [`sniff`] | statement bytes → verb, read/write, hints, effects | wire |
+//! | [`route`] | sniffed + session state + snapshot → `Route` (pure) | sniff, topology |
+//! | [`relay`] | packets through, unparsed | backend, net, wire |
+//! | [`backend`] | server connection, pool, lease | net, wire, topology, observe, config |
+//! | [`net`] | sockets, ring, buffers, timers | wire, config |
+//! | [`wire`] | framing, messages, both handshakes, reply tracker, error catalogue | – |
+//! | [`topology`] | immutable snapshot: groups, servers, roles, users | config |
+//! | [`throttle`] | token buckets, quotas | config |
+//! | [`observe`] | metric names, counters, histograms, records | – |
+//! | [`config`] | text → validated types | – |
+
+pub mod admin;
+pub mod backend;
+pub mod config;
+pub mod control;
+pub mod net;
+pub mod observe;
+pub mod relay;
+pub mod route;
+pub mod session;
+pub mod sniff;
+pub mod throttle;
+pub mod topology;
+pub mod wire;
+pub mod worker;

@@ -1,0 +1,91 @@
+//! Metric names, counters, histograms and the records that workers hand to the control thread.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A counter with one writer (its worker) and any number of readers: load and store, no
+/// read-modify-write, so that the turn's path stays free of locked instructions.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+    #[inline]
+    pub fn sub(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_sub(n), Relaxed);
+    }
+    #[inline]
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Relaxed);
+    }
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Counters of one worker, shared with the control thread (`Arc`), written by the worker alone.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct WorkerStats {
+    pub clients: Counter,
+    pub clients_accepted: Counter,
+    pub clients_refused: Counter,
+    pub logins_failed: Counter,
+    pub turns: Counter,
+    pub turns_to_primary: Counter,
+    pub turns_to_replica: Counter,
+    pub turns_local: Counter,
+    pub turns_failed: Counter,
+    pub retries: Counter,
+    pub healed_writes: Counter,
+    pub sync_statements: Counter,
+    pub server_connections: Counter,
+    pub server_connects: Counter,
+    pub server_connect_errors: Counter,
+    pub server_connections_lost: Counter,
+    pub lease_waits: Counter,
+    pub lease_timeouts: Counter,
+    pub pinned: Counter,
+    pub bytes_from_clients: Counter,
+    pub bytes_to_clients: Counter,
+    pub backpressure_pauses: Counter,
+    pub buffers_spilled: Counter,
+    pub ring_enters: Counter,
+    pub ring_events: Counter,
+}
+
+/// One row of SHOW SESSIONS.
+#[derive(Debug, Clone)]
+pub struct SessionInfo {
+    pub id: u32,
+    pub worker: usize,
+    pub user: String,
+    pub client: String,
+    pub schema: Option<String>,
+    /// idle, running, login, waiting for a connection …
+    pub state: String,
+    /// Seconds in this state.
+    pub seconds: u64,
+    pub in_transaction: bool,
+    /// Why the session holds its server connection, in words; empty when it holds none.
+    pub pinned: String,
+    pub server: Option<String>,
+    pub turns: u64,
+}
+
+/// One row of SHOW POOLS: one worker's connections of one account to one server.
+#[derive(Debug, Clone)]
+pub struct PoolInfo {
+    pub worker: usize,
+    pub server: String,
+    pub user: String,
+    pub idle: usize,
+    pub leased: usize,
+    pub connecting: usize,
+    pub waiting: usize,
+    /// Leases whose connection fitted without any statement, and those that needed some.
+    pub fitted: u64,
+    pub synced: u64,
+}

@@ -1,0 +1,133 @@
+//! The immutable snapshot that the control thread publishes and every turn reads.
+//!
+//! A worker takes one [`Snapshot`] per turn. Objects that must outlive a reload (connection
+//! budgets, a user's last write) are `Arc`s carried from one snapshot to the next.
+use crate::config;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Per process; immutable; `epoch` grows with every publication.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub epoch: u64,
+    pub proxy: Arc<config::Proxy>,
+    pub groups: Vec<Arc<Group>>,
+    pub users: HashMap<Box<str>, Arc<User>, ahash::RandomState>,
+}
+
+#[derive(Debug)]
+pub struct Group {
+    pub name: String,
+    /// Position in [`Snapshot::groups`].
+    pub index: usize,
+    pub read_write_split: bool,
+    pub read_your_writes: config::ReadYourWrites,
+    pub read_your_writes_window: Duration,
+    pub servers: Vec<Arc<Server>>,
+    /// Index in `servers` of the one writable server, if there is exactly one known.
+    pub primary: Option<usize>,
+    /// What clients are greeted with; learnt from the servers (lowest version of the group).
+    pub greeting: Arc<Greeting>,
+}
+
+/// What a group's servers say of themselves, learnt by the control thread before the first client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Greeting {
+    pub version: String,
+    /// Intersection of the servers' capability flags (low 32 bits MySQL's, high 32 MariaDB's extended).
+    pub capabilities: u64,
+    /// Default collation id.
+    pub collation: u8,
+    /// Authentication plugin that the servers name in their greeting.
+    pub auth_plugin: String,
+    /// Collation id → (collation, character set), of information_schema.COLLATIONS.
+    pub collations: Arc<HashMap<u16, (String, String)>>,
+}
+
+impl Greeting {
+    pub fn is_mariadb(&self) -> bool {
+        self.version.contains("MariaDB")
+    }
+}
+
+#[derive(Debug)]
+pub struct Server {
+    /// Stable for the life of the process as long as the address stays configured.
+    pub id: ServerId,
+    pub address: config::Address,
+    /// Resolved by the control thread.
+    pub target: Option<Target>,
+    pub role: config::Role,
+    pub weight: u32,
+    pub health: Health,
+    pub budget: Arc<Budget>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerId(pub u32);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// What the last checks said. `alive` false: no new connections or statements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Health {
+    pub alive: bool,
+    /// `@@read_only` (or `@@super_read_only`) was off.
+    pub writable: bool,
+    /// Replication runs and lags less than the limit (replicas); always true for the primary.
+    pub readable: bool,
+    pub lag: Option<Duration>,
+    /// One line for people: why it is not alive or not readable; empty when all is well.
+    pub reason: String,
+}
+
+/// Connections of the whole process to one server. Touched when a connection opens or closes,
+/// never on a turn's path.
+#[derive(Debug)]
+pub struct Budget {
+    limit: AtomicU32,
+    used: AtomicU32,
+}
+
+impl Budget {
+    pub fn new(limit: u32) -> Budget {
+        Budget { limit: AtomicU32::new(limit), used: AtomicU32::new(0) }
+    }
+    /// Takes one token; false: the limit is reached.
+    pub fn try_take(&self) -> bool {
+        let limit = self.limit.load(Relaxed);
+        self.used.fetch_update(Relaxed, Relaxed, |n| (n < limit).then_some(n + 1)).is_ok()
+    }
+    pub fn give_back(&self) {
+        let before = self.used.fetch_sub(1, Relaxed);
+        debug_assert!(before > 0);
+    }
+    pub fn set_limit(&self, limit: u32) {
+        self.limit.store(limit, Relaxed);
+    }
+    pub fn limit(&self) -> u32 {
+        self.limit.load(Relaxed)
+    }
+    pub fn used(&self) -> u32 {
+        self.used.load(Relaxed)
+    }
+}
+
+#[derive(Debug)]
+pub struct User {
+    pub config: config::User,
+    /// Index in [`Snapshot::groups`].
+    pub group: usize,
+    /// Nanoseconds (CLOCK_MONOTONIC) of the end of the user's last write, over all workers.
+    pub last_write: Arc<AtomicU64>,
+    /// Client connections of this user over all workers; taken at login, not per turn.
+    pub sessions: Arc<Budget>,
+}
