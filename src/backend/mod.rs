@@ -49,7 +49,7 @@ impl std::fmt::Debug for Password { fn fmt(&self, f: &mut std::fmt::Formatter<'_
 
 /// Identity of a statement text in a state; interned by the session layer, unique in the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StatementKey(pub u64);
+pub struct StatementKey(pub u128);
 #[derive(Debug, Clone, Copy)]
 pub struct Prepared { pub server_id: u32, pub parameters: u16, pub columns: u16,
     /// Which session's parameter types the server remembers from the last EXECUTE.

@@ -44,6 +44,7 @@ impl Socket {
     pub async fn drained(&self, _limit: usize) -> io::Result<()> { unimplemented!() }
     /// For the receive side; None: no deadline. Cheap enough to call every turn.
     pub fn set_deadline(&self, _d: Option<Instant>) { unimplemented!() }
+    pub fn poll_hangup(&self, _cx: &mut Context<'_>) -> Poll<()> { unimplemented!() }
     /// The peer ended or failed, or has sent bytes that nobody asked for: not usable for a pool.
     pub fn is_stale(&self) -> bool { unimplemented!() }
     /// Flushes within the write timeout, then closes.

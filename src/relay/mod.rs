@@ -1,1 +1,232 @@
-//! relay
+//! Packets from a server connection to a client, unparsed but for their headers.
+//!
+//! [`Relay`] walks one command's reply with the [`Tracker`], hands the server's buffers on to the
+//! client's socket without copying, and looks into the few control packets only: they carry the status
+//! flags, the session tracker's changes, and the errors that decide about a retry.
+mod control;
+mod inbox;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use control::TrackFilter;
+pub use inbox::{Closed, Command, Fault, Inbox, WHOLE_LIMIT};
+pub use stream::{stream_command, stream_file, Upload};
+
+use crate::net::{Buf, Socket};
+use crate::wire::reply::{self, Change};
+use crate::wire::tracker::{Control, Step, Tracker};
+use crate::wire::Malformed;
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+
+/// What a finished reply told about the session.
+#[derive(Debug, Default)]
+pub struct TurnEnd {
+    /// Status flags of the last OK or EOF packet; None: the reply carried none (an error, COM_STATISTICS).
+    pub status: Option<u16>,
+    /// The error that ended the reply.
+    pub error: Option<reply::Err>,
+    pub warnings: u16,
+    pub affected_rows: u64,
+    /// Of the last OK packet that carried one.
+    pub last_insert_id: Option<u64>,
+    /// What the server's session tracking reported, in order.
+    pub changes: Vec<Change>,
+    /// First packet of a COM_STMT_PREPARE's reply, with the server's own statement id.
+    pub prepared: Option<crate::wire::prepare::PrepareOk>,
+    /// Bytes passed to the client.
+    pub bytes: u64,
+}
+
+/// Why a reply did not come to its end.
+#[derive(Debug)]
+pub enum Broken {
+    /// The server's connection ended or failed. `untouched`: the client has seen no byte of the reply.
+    Server { untouched: bool, cause: io::Error },
+    /// The server's bytes do not follow the protocol.
+    Protocol { untouched: bool, what: &'static str },
+    /// The client is gone or takes no bytes.
+    Client(io::Error),
+}
+
+/// How far [`Relay::run`] came.
+#[derive(Debug)]
+pub enum Progress {
+    Done,
+    /// The first packet was an error that [`Relay::hold_errors`] names; it was not passed on.
+    HeldError(reply::Err),
+    /// The server asks for a file of the client (request passed on): send it, then run on.
+    LocalInfile,
+}
+
+/// One reply on its way. Per turn.
+pub struct Relay<'a> {
+    pub server: &'a Socket,
+    /// None: the reply is swallowed (synchronisation, or a result that must not be seen).
+    pub client: Option<&'a Socket>,
+    /// Bytes queued for the client above which the server is not read.
+    pub high_water: usize,
+    /// Of the server connection and of the client: OK packets are translated where they differ.
+    pub server_capabilities: u64,
+    pub client_capabilities: u64,
+    pub filter: TrackFilter,
+    /// Errors that, as the first packet, are kept back for the caller to decide on.
+    pub hold_errors: &'a [u16],
+    /// Replaces the statement id in the first packet of a COM_STMT_PREPARE reply.
+    pub statement_id: Option<u32>,
+    pub end: TurnEnd,
+    tracker: Tracker,
+    /// Received and not yet looked at.
+    pending: Option<Buf>,
+}
+
+impl<'a> Relay<'a> {
+    pub fn new(server: &'a Socket, client: Option<&'a Socket>, command: u8, server_capabilities: u64) -> Relay<'a> {
+        Relay {
+            server,
+            client,
+            high_water: usize::MAX,
+            server_capabilities,
+            client_capabilities: server_capabilities,
+            filter: TrackFilter::default(),
+            hold_errors: &[],
+            statement_id: None,
+            end: TurnEnd::default(),
+            tracker: Tracker::new(command, server_capabilities),
+            pending: None,
+        }
+    }
+
+    /// Passes the reply on until it ends or the caller has to act.
+    pub async fn run(&mut self) -> Result<Progress, Broken> {
+        loop {
+            if let Some(buf) = self.pending.take() {
+                if let Some(progress) = self.walk(buf)? {
+                    return Ok(progress);
+                }
+            }
+            let buf = poll_fn(|cx| self.poll_server(cx)).await?;
+            self.pending = Some(match self.pending.take() {
+                None => buf,
+                Some(first) => join(&first, &buf),
+            });
+        }
+    }
+
+    /// After [`Progress::LocalInfile`]: the client's file is through, the final reply follows.
+    pub fn infile_sent(&mut self) {
+        self.tracker.infile_sent();
+    }
+
+    pub fn untouched(&self) -> bool {
+        self.end.bytes == 0
+    }
+
+    /// The next bytes of the server, once the client's queue has room; ends early if the client is gone.
+    fn poll_server(&mut self, cx: &mut Context<'_>) -> Poll<Result<Buf, Broken>> {
+        if let Some(client) = self.client {
+            if client.queued() > self.high_water {
+                match client.poll_drained(cx, self.high_water / 2) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(Broken::Client(e))),
+                    Poll::Ready(Ok(())) => {}
+                }
+            }
+        }
+        let untouched = self.untouched();
+        match self.server.poll_recv(cx) {
+            Poll::Ready(Ok(Some(buf))) => return Poll::Ready(Ok(buf)),
+            Poll::Ready(Ok(None)) => {
+                let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
+                return Poll::Ready(Err(Broken::Server { untouched, cause }));
+            }
+            Poll::Ready(Err(cause)) => return Poll::Ready(Err(Broken::Server { untouched, cause })),
+            Poll::Pending => {}
+        }
+        match self.client.map(|c| c.poll_hangup(cx)) {
+            Some(Poll::Ready(())) => {
+                let cause = io::Error::new(io::ErrorKind::ConnectionReset, "the client is gone");
+                Poll::Ready(Err(Broken::Client(cause)))
+            }
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Walks what is here. `None`: more bytes are needed.
+    fn walk(&mut self, mut buf: Buf) -> Result<Option<Progress>, Broken> {
+        // bytes [0, clear) may go to the client as they are
+        let mut clear = 0;
+        while clear < buf.len() {
+            match self.tracker.step(&buf[clear..]).map_err(|m| self.malformed(m))? {
+                Step::Pass(n) => clear += n,
+                Step::NeedMore => {
+                    let rest = split_off(&mut buf, clear);
+                    self.pass(buf);
+                    self.pending = Some(rest);
+                    return Ok(None);
+                }
+                Step::Control { n, kind } => {
+                    let packet = buf.get(clear..clear + n).ok_or_else(|| self.malformed(Malformed { what: "control packet" }))?;
+                    let verdict = self.control(kind, packet)?;
+                    match verdict {
+                        control::Verdict::AsIs => clear += n,
+                        control::Verdict::Hold(error) => return Ok(Some(Progress::HeldError(error))),
+                        control::Verdict::Replace(bytes) => {
+                            let before = buf.split_to(clear);
+                            self.pass(before);
+                            buf.advance(n);
+                            self.pass(Buf::from_vec(bytes));
+                            clear = 0;
+                        }
+                    }
+                    if kind == Control::LocalInfile {
+                        self.hand_over(buf, clear);
+                        return Ok(Some(Progress::LocalInfile));
+                    }
+                    if self.tracker.done() {
+                        self.hand_over(buf, clear);
+                        return Ok(Some(Progress::Done));
+                    }
+                }
+            }
+        }
+        self.pass(buf);
+        Ok(None)
+    }
+
+    /// The first `clear` bytes go to the client; what is behind them was not part of this reply.
+    fn hand_over(&mut self, mut buf: Buf, clear: usize) {
+        if clear < buf.len() {
+            let rest = split_off(&mut buf, clear);
+            self.server.unread(rest);
+        }
+        self.pass(buf);
+    }
+
+    #[inline]
+    fn pass(&mut self, buf: Buf) {
+        if let (Some(client), false) = (self.client, buf.is_empty()) {
+            self.end.bytes += buf.len() as u64;
+            client.send(buf);
+        }
+    }
+
+    fn malformed(&self, m: Malformed) -> Broken {
+        Broken::Protocol { untouched: self.untouched(), what: m.what }
+    }
+}
+
+fn join(first: &[u8], second: &[u8]) -> Buf {
+    let mut joined = Vec::with_capacity(first.len() + second.len());
+    joined.extend_from_slice(first);
+    joined.extend_from_slice(second);
+    Buf::from_vec(joined)
+}
+
+/// Keeps the first `n` bytes and returns the others.
+fn split_off(buf: &mut Buf, n: usize) -> Buf {
+    let front = buf.split_to(n);
+    std::mem::replace(buf, front)
+}

@@ -1,1 +1,264 @@
-//! session
+//! One client, from its greeting to its end.
+//!
+//! [`serve`] is the whole life of a connection: login, then a turn for each command. A turn reads one
+//! command, decides where it runs ([`crate::route`]), borrows a server connection whose state fits or is
+//! made to fit, passes the reply through ([`crate::relay`]), and learns from its end what the session's
+//! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
+mod change_user;
+mod commands;
+mod execute;
+mod finish;
+mod kill;
+mod known_writes;
+mod lease;
+mod login;
+pub mod pins;
+mod prepare;
+pub mod promise;
+mod query;
+pub mod registry;
+pub mod shared;
+mod statements;
+mod turn;
+#[cfg(test)]
+mod tests;
+
+use crate::backend::{initial_state, Account, Lease, State};
+use crate::config::Proxy;
+use crate::net::{self, Buf, Socket};
+use crate::relay::{Closed, Command, Fault, Inbox};
+use crate::sniff::Dialect;
+use crate::topology::{Greeting, User};
+use crate::wire::packet::frame;
+use crate::wire::{error, reply, status};
+use login::{Dialogue, LoggedIn, Refused, SessionToken};
+use pins::Pins;
+use registry::{Activity, Entry};
+use shared::Shared;
+use statements::Statements;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// Why a session ends.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// COM_QUIT, or the client closed.
+    Quit,
+    /// Nothing can be told to the client any more.
+    ClientGone,
+    /// The client was told an error after which a server closes the connection.
+    Told,
+}
+
+/// One client session. Lives in its task.
+pub struct Session {
+    client: Socket,
+    inbox: Inbox,
+    shared: Rc<Shared>,
+    entry: Rc<Entry>,
+    user: Arc<User>,
+    account: Rc<Account>,
+    greeting: Arc<Greeting>,
+    scramble: [u8; 20],
+    /// What client and server side agreed on.
+    capabilities: u64,
+    collation: u16,
+    /// What the client's session state is, wherever the next statement runs.
+    state: Rc<State>,
+    dialect: Dialect,
+    /// The server connection that the session keeps, and why.
+    held: Option<Lease>,
+    pins: Pins,
+    /// Status flags of the last reply.
+    status: u16,
+    last_insert_id: u64,
+    statements: Statements,
+    /// The user's group in the snapshot of this epoch.
+    group: lease::GroupIndex,
+    /// A client that sends no command for this long is closed (its own wait_timeout once it was SET).
+    idle_timeout: Duration,
+    /// Sync statements are written here before they are sent; kept for its capacity.
+    scratch: Vec<u8>,
+    _token: SessionToken,
+}
+
+/// Serves one accepted connection until it ends. `refused`: the proxy has no place for it (1040).
+pub async fn serve(client: Socket, shared: Rc<Shared>, refused: bool) {
+    let entry = shared.registry.add(client.peer(), net::now());
+    let id = entry.id;
+    if refused {
+        shared.stats.clients_refused.add(1);
+        client.send(error_packet(&error::too_many_connections(), 0));
+        client.close().await;
+    } else {
+        greet_and_serve(client, shared.clone(), entry).await;
+    }
+    shared.registry.remove(id);
+}
+
+async fn greet_and_serve(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) {
+    let proxy = shared.snapshot().proxy.clone();
+    client.set_high_water(proxy.high_water);
+    client.set_deadline(Some(net::now() + proxy.login_timeout));
+    let mut dialogue = Dialogue::new(&client, 0);
+    match login::login(&mut dialogue, &shared, &entry).await {
+        Ok(who) => {
+            let (schema, sequence) = (who.schema.clone(), who.sequence);
+            let rest = dialogue.into_rest();
+            // on the heap, so that the task itself stays small while it logs in
+            let mut session = Box::new(Session::new(client, shared, entry, who, &proxy, rest));
+            session.run(schema, sequence).await;
+            session.end().await;
+        }
+        Err(Refused::Error { error, sequence }) => {
+            client.send(error_packet(&error, sequence));
+            client.close().await;
+        }
+        Err(Refused::Gone) => {}
+    }
+}
+
+/// What brings an idle session back.
+enum Next {
+    Command(Command),
+    Closed(Closed),
+    /// KILL, or the process ends.
+    Stopped,
+}
+
+impl Session {
+    fn new(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>, who: LoggedIn, proxy: &Proxy, rest: Vec<u8>) -> Session {
+        let mut inbox = Inbox::new(proxy.max_allowed_packet);
+        inbox.push_front(Buf::from_vec(rest));
+        let state = shared.states.intern(initial_state(who.collation, &who.greeting));
+        entry.group.set(who.user.group);
+        Session {
+            client,
+            inbox,
+            dialect: Dialect {
+                mariadb: who.greeting.is_mariadb(),
+                version: who.greeting.version_number(),
+                ..Dialect::default()
+            },
+            shared,
+            entry,
+            user: who.user,
+            account: who.account,
+            greeting: who.greeting,
+            scramble: who.scramble,
+            capabilities: who.capabilities,
+            collation: who.collation,
+            state,
+            held: None,
+            pins: Pins::empty(),
+            status: status::AUTOCOMMIT,
+            last_insert_id: 0,
+            statements: Statements::default(),
+            group: lease::GroupIndex::default(),
+            idle_timeout: proxy.idle_timeout,
+            scratch: Vec::new(),
+            _token: who.token,
+        }
+    }
+
+    async fn run(&mut self, schema: Option<String>, sequence: u8) {
+        if self.enter(schema, sequence).await.is_err() {
+            return;
+        }
+        loop {
+            let command = match poll_fn(|cx| self.poll_next(cx)).await {
+                Next::Command(command) => command,
+                Next::Closed(closed) => return self.explain(closed),
+                Next::Stopped => return,
+            };
+            let started = net::now();
+            self.entry.set(Activity::Running, started);
+            if self.turn(command).await.is_err() {
+                return;
+            }
+            self.turn_ended(started);
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        match self.inbox.poll_command(cx, &self.client) {
+            Poll::Ready(Ok(command)) => return Poll::Ready(Next::Command(command)),
+            Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
+            Poll::Pending => {}
+        }
+        if self.entry.poll_stopped(cx).is_ready() || (self.shared.draining.get() && self.held.is_none()) {
+            return Poll::Ready(Next::Stopped);
+        }
+        Poll::Pending
+    }
+
+    /// Bookkeeping after each command.
+    fn turn_ended(&mut self, started: Instant) {
+        let now = net::now();
+        let micros = now.saturating_duration_since(started).as_micros() as u64;
+        // the histogram clamps to its bounds: recording cannot fail
+        self.shared.latency.borrow_mut().saturating_record(micros.max(1));
+        self.shared.stats.turns.add(1);
+        self.entry.turns.set(self.entry.turns.get() + 1);
+        self.entry.set(Activity::Idle, now);
+        self.client.set_deadline(Some(now + self.idle_timeout));
+    }
+
+    /// Tells a client that broke the rules why its connection ends.
+    fn explain(&self, closed: Closed) {
+        let error = match closed {
+            Closed::Protocol(Fault::OutOfOrder) => error::packets_out_of_order(),
+            Closed::Protocol(Fault::TooLarge) => error::packet_too_large(),
+            Closed::Protocol(Fault::Empty) => error::malformed_packet(),
+            Closed::End | Closed::Idle => return,
+            Closed::Failed(cause) => {
+                tracing::debug!(id = self.entry.id, %cause, "a client connection failed");
+                return;
+            }
+        };
+        self.client.send(error_packet(&error, 1));
+    }
+
+    /// The held connection goes back (reset where it has state), what is queued for the client goes out.
+    async fn end(mut self: Box<Self>) {
+        self.entry.set(Activity::Closing, net::now());
+        drop(self.held.take());
+        self.client.close().await;
+    }
+
+    /// Sends an error as the whole reply to the running command.
+    fn tell(&mut self, error: &reply::Err) {
+        self.shared.stats.turns_failed.add(1);
+        self.client.send(error_packet(error, 1));
+    }
+
+    /// Sends an OK as the whole reply to the running command.
+    fn tell_ok(&mut self) {
+        self.client.send(ok_packet(self.status, self.capabilities, 1));
+    }
+}
+
+/// A framed ERR packet.
+fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
+    let mut out = Vec::new();
+    frame(&error.encode(), sequence, &mut out);
+    Buf::from_vec(out)
+}
+
+/// A framed OK packet without rows, ids or warnings.
+fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
+    let ok = reply::Ok { status: status & !status::MORE_RESULTS & !status::SESSION_STATE_CHANGED, ..reply::Ok::default() };
+    let mut out = Vec::new();
+    frame(&ok.encode(capabilities), sequence, &mut out);
+    Buf::from_vec(out)
+}
+
+/// A framed EOF packet.
+fn eof_packet(status: u16, sequence: u8) -> Buf {
+    let mut out = Vec::new();
+    frame(&reply::eof(0, status), sequence, &mut out);
+    Buf::from_vec(out)
+}

@@ -1,0 +1,128 @@
+//! Control packets: what they tell the session, and what of them the client may see.
+use super::{Broken, Relay};
+use crate::wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
+use crate::wire::packet::{frame, Header, HEADER};
+use crate::wire::prepare::PrepareOk;
+use crate::wire::reply::{self, Change};
+use crate::wire::status::SESSION_STATE_CHANGED;
+use crate::wire::tracker::Control;
+
+/// What of the server's session tracking a client gets. Umpire switches all of it on for itself; the
+/// client gets what a server sends by default: the schema and five variables.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TrackFilter {
+    /// The client switched tracking settings itself: it gets everything.
+    pub all: bool,
+}
+
+const DEFAULT_TRACKED: [&[u8]; 5] = [
+    b"autocommit",
+    b"character_set_client",
+    b"character_set_connection",
+    b"character_set_results",
+    b"time_zone",
+];
+
+impl TrackFilter {
+    fn shows(self, change: &Change) -> bool {
+        self.all
+            || match change {
+                Change::Variable { name, .. } => DEFAULT_TRACKED.contains(&name.as_slice()),
+                Change::Schema(_) => true,
+                _ => false,
+            }
+    }
+}
+
+/// What happens to a control packet.
+pub(super) enum Verdict {
+    AsIs,
+    Replace(Vec<u8>),
+    Hold(reply::Err),
+}
+
+/// An OK packet of this payload length has no info and no changes: the same bytes for every client.
+const BARE_OK: usize = 7;
+
+impl Relay<'_> {
+    /// `packet` includes its header.
+    pub(super) fn control(&mut self, kind: Control, packet: &[u8]) -> Result<Verdict, Broken> {
+        match kind {
+            Control::Ok { .. } => self.ok(packet),
+            Control::ResultEnd { status, .. } | Control::ColumnsEnd { status, .. } => self.result_end(packet, status),
+            Control::Err => self.error(packet),
+            Control::Prepared { .. } => self.prepared(packet),
+            Control::LocalInfile | Control::Text | Control::Auth => Ok(Verdict::AsIs),
+        }
+    }
+
+    fn result_end(&mut self, packet: &[u8], status: u16) -> Result<Verdict, Broken> {
+        if self.server_capabilities & DEPRECATE_EOF != 0 {
+            if packet.len() == HEADER + BARE_OK && status & SESSION_STATE_CHANGED == 0 {
+                // 0xfe, affected rows, last insert id, status, warnings
+                self.end.status = Some(status);
+                self.end.warnings = u16::from_le_bytes([packet[HEADER + 5], packet[HEADER + 6]]);
+                return Ok(Verdict::AsIs);
+            }
+            return self.ok(packet);
+        }
+        self.end.status = Some(status);
+        if let Some(&[low, high]) = packet.get(HEADER + 1..HEADER + 3) {
+            self.end.warnings = u16::from_le_bytes([low, high]);
+        }
+        Ok(Verdict::AsIs)
+    }
+
+    fn ok(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
+        let mut ok = reply::Ok::decode(&packet[HEADER..], self.server_capabilities).map_err(|m| self.malformed(m))?;
+        self.end.status = Some(ok.status);
+        self.end.warnings = ok.warnings;
+        self.end.affected_rows = ok.affected_rows;
+        if ok.last_insert_id != 0 {
+            self.end.last_insert_id = Some(ok.last_insert_id);
+        }
+        let plain = ok.changes.is_empty() && ok.status & SESSION_STATE_CHANGED == 0;
+        let same = self.client_capabilities & SESSION_TRACK == self.server_capabilities & SESSION_TRACK;
+        if plain && (same || packet.len() == HEADER + BARE_OK) {
+            return Ok(Verdict::AsIs);
+        }
+        let changes = std::mem::take(&mut ok.changes);
+        if self.client_capabilities & SESSION_TRACK != 0 {
+            ok.changes = changes.iter().filter(|c| self.filter.shows(c)).cloned().collect();
+        }
+        if ok.changes.is_empty() {
+            ok.status &= !SESSION_STATE_CHANGED;
+        }
+        self.end.changes.extend(changes);
+        Ok(Verdict::Replace(self.reframe(packet, &ok.encode(self.client_capabilities))))
+    }
+
+    fn error(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
+        let error = reply::Err::decode(&packet[HEADER..]).map_err(|m| self.malformed(m))?;
+        if self.untouched() && self.hold_errors.contains(&error.code) {
+            return Ok(Verdict::Hold(error));
+        }
+        self.end.error = Some(error);
+        Ok(Verdict::AsIs)
+    }
+
+    fn prepared(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
+        let prepared = PrepareOk::decode(&packet[HEADER..]).map_err(|m| self.malformed(m))?;
+        self.end.prepared = Some(prepared);
+        self.end.warnings = prepared.warnings;
+        let Some(id) = self.statement_id else { return Ok(Verdict::AsIs) };
+        let mut bytes = packet.to_vec();
+        if let Some(field) = bytes.get_mut(HEADER + 1..HEADER + 5) {
+            field.copy_from_slice(&id.to_le_bytes());
+        }
+        Ok(Verdict::Replace(bytes))
+    }
+
+    /// `payload` under the sequence number of `packet`.
+    fn reframe(&self, packet: &[u8], payload: &[u8]) -> Vec<u8> {
+        let sequence = Header::decode(packet).map_or(1, |h| h.sequence);
+        let mut out = Vec::with_capacity(HEADER + payload.len());
+        frame(payload, sequence, &mut out);
+        out
+    }
+}

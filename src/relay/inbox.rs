@@ -1,0 +1,171 @@
+//! The client's side of the wire: bytes → commands.
+//!
+//! A command that arrived in one receive buffer is handed over as a slice of it. One that arrived in
+//! pieces is joined on the heap up to [`WHOLE_LIMIT`]; a larger one is handed over by its first part,
+//! and the rest is streamed by the turn that runs it.
+use crate::net::{Buf, Socket};
+use crate::wire::packet::{Header, HEADER, MAX_PAYLOAD};
+use std::io;
+use std::task::{Context, Poll};
+
+/// Commands up to this many bytes (headers included) are joined before they are looked at. Holds the
+/// types of an EXECUTE with 65,535 parameters.
+pub const WHOLE_LIMIT: usize = 256 * 1024;
+
+/// One client command, from its packet header on.
+pub struct Command {
+    /// Header, command byte and body; all of it if `rest` is zero and `continued` is false.
+    pub bytes: Buf,
+    /// Payload bytes of the current packet that are still to come from the socket.
+    pub rest: usize,
+    /// The current packet is of the greatest length: another packet of the same command follows it.
+    pub continued: bool,
+}
+
+impl Command {
+    /// The command byte (COM_*).
+    #[inline]
+    pub fn kind(&self) -> u8 {
+        self.bytes[HEADER]
+    }
+    /// What follows the command byte, as far as it is here.
+    #[inline]
+    pub fn body(&self) -> &[u8] {
+        &self.bytes[HEADER + 1..]
+    }
+    /// Nothing is left to stream.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.rest == 0 && !self.continued
+    }
+}
+
+/// Why there is no further command.
+#[derive(Debug)]
+pub enum Closed {
+    /// The client ended the connection.
+    End,
+    /// The deadline passed without a command.
+    Idle,
+    /// The connection failed.
+    Failed(io::Error),
+    /// A packet does not follow the protocol; the error for the client, then the connection ends.
+    Protocol(Fault),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    OutOfOrder,
+    TooLarge,
+    Empty,
+}
+
+/// Reads commands. Per session; holds bytes only while a command is incomplete.
+pub struct Inbox {
+    /// Received and not yet handed over.
+    front: Option<Buf>,
+    /// Instead of `front`: the joined parts of a command that did not come in one piece.
+    parts: Option<Vec<u8>>,
+    max_allowed_packet: usize,
+}
+
+impl Inbox {
+    pub fn new(max_allowed_packet: usize) -> Inbox {
+        Inbox { front: None, parts: None, max_allowed_packet }
+    }
+
+    /// Bytes; a command over it is an error of its client.
+    pub fn max_allowed_packet(&self) -> usize {
+        self.max_allowed_packet
+    }
+
+    /// Puts bytes in front of what the socket has (what login read too much).
+    pub fn push_front(&mut self, bytes: Buf) {
+        debug_assert!(!self.has_bytes());
+        if !bytes.is_empty() {
+            self.front = Some(bytes);
+        }
+    }
+
+    /// The next command, or its first part. The socket's own deadline bounds the wait.
+    pub fn poll_command(&mut self, cx: &mut Context<'_>, socket: &Socket) -> Poll<Result<Command, Closed>> {
+        loop {
+            if let Some(command) = self.cut()? {
+                return Poll::Ready(Ok(command));
+            }
+            match socket.poll_recv(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(Some(buf))) => self.append(buf),
+                Poll::Ready(Ok(None)) => return Poll::Ready(Err(Closed::End)),
+                Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => return Poll::Ready(Err(Closed::Idle)),
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(Closed::Failed(e))),
+            }
+        }
+    }
+
+    /// Whether the client has sent something beyond the commands handed over.
+    pub fn has_bytes(&self) -> bool {
+        self.front.is_some() || self.parts.is_some()
+    }
+
+    /// Bytes for streaming: what is here, else what the socket brings. `Ok(None)`: the client ended.
+    pub fn poll_bytes(&mut self, cx: &mut Context<'_>, socket: &Socket) -> Poll<io::Result<Option<Buf>>> {
+        debug_assert!(self.parts.is_none(), "parts are handed over whole");
+        match self.front.take() {
+            Some(buf) => Poll::Ready(Ok(Some(buf))),
+            None => socket.poll_recv(cx),
+        }
+    }
+
+    fn append(&mut self, buf: Buf) {
+        if let Some(parts) = self.parts.as_mut() {
+            parts.extend_from_slice(&buf);
+            return;
+        }
+        match self.front.take() {
+            None => self.front = Some(buf),
+            Some(first) => {
+                let wanted = Header::decode(&first).map_or(0, |h| HEADER + h.length);
+                let mut parts = Vec::with_capacity(wanted.clamp(first.len() + buf.len(), WHOLE_LIMIT + buf.len()));
+                parts.extend_from_slice(&first);
+                parts.extend_from_slice(&buf);
+                self.parts = Some(parts);
+            }
+        }
+    }
+
+    /// A command out of what was received, if enough of it is here.
+    fn cut(&mut self) -> Result<Option<Command>, Closed> {
+        let here: &[u8] = match (&self.parts, &self.front) {
+            (Some(parts), _) => parts,
+            (None, Some(front)) => front,
+            (None, None) => return Ok(None),
+        };
+        let Some(header) = Header::decode(here) else { return Ok(None) };
+        self.check(header)?;
+        let whole = HEADER + header.length;
+        if here.len() < whole && here.len() < WHOLE_LIMIT {
+            return Ok(None);
+        }
+        let Some(mut bytes) = self.parts.take().map(Buf::from_vec).or_else(|| self.front.take()) else { return Ok(None) };
+        if bytes.len() > whole {
+            let command = bytes.split_to(whole);
+            self.front = Some(std::mem::replace(&mut bytes, command));
+        }
+        let continued = header.length == MAX_PAYLOAD;
+        Ok(Some(Command { rest: whole - bytes.len(), bytes, continued }))
+    }
+
+    fn check(&self, header: Header) -> Result<(), Closed> {
+        let fault = if header.sequence != 0 {
+            Fault::OutOfOrder
+        } else if header.length == 0 {
+            Fault::Empty
+        } else if header.length > self.max_allowed_packet {
+            Fault::TooLarge
+        } else {
+            return Ok(());
+        };
+        Err(Closed::Protocol(fault))
+    }
+}

@@ -1,0 +1,138 @@
+//! Which command goes where; the commands that need no file of their own.
+use super::lease::Attempt;
+use super::turn::{Outgoing, Ran};
+use super::{eof_packet, error_packet, End, Session};
+use crate::relay::Command;
+use crate::sniff::{Access, Effects, Sniffed, Verb};
+use crate::wire::{capabilities, command, error};
+
+/// A command without SQL text: nothing is proven, so it goes to the primary.
+pub(super) const NEUTRAL: Sniffed = Sniffed { verb: Verb::Other, access: Access::Unsure, effects: Effects::empty(), hint: None };
+
+/// The same for commands that set session state only.
+const SESSION_ONLY: Sniffed = Sniffed { verb: Verb::Use, ..NEUTRAL };
+
+impl Session {
+    /// One client command and its whole reply.
+    pub(super) async fn turn(&mut self, command: Command) -> Result<(), End> {
+        match command.kind() {
+            command::QUERY => self.query(command).await,
+            command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,
+            command::STMT_PREPARE => Box::pin(self.prepare(command)).await,
+            command::STMT_SEND_LONG_DATA => Box::pin(self.long_data(command)).await,
+            command::STMT_FETCH => Box::pin(self.fetch(command)).await,
+            command::STMT_RESET => Box::pin(self.reset_statement(command)).await,
+            command::STMT_CLOSE => {
+                self.close_statement(&command);
+                Ok(())
+            }
+            command::QUIT => Err(End::Quit),
+            command::PING => {
+                self.shared.stats.turns_local.add(1);
+                self.tell_ok();
+                Ok(())
+            }
+            command::INIT_DB => Box::pin(self.forward(command, &SESSION_ONLY)).await,
+            command::SET_OPTION => Box::pin(self.set_option(command)).await,
+            command::RESET_CONNECTION => self.reset_connection(),
+            command::CHANGE_USER => Box::pin(self.change_user(command)).await,
+            command::PROCESS_KILL => Box::pin(self.process_kill(command)).await,
+            command::FIELD_LIST | command::STATISTICS | command::PROCESS_INFO | command::DEBUG | command::REFRESH
+            | command::CREATE_DB | command::DROP_DB => Box::pin(self.forward(command, &NEUTRAL)).await,
+            other => self.refuse(other, &command),
+        }
+    }
+
+    /// A command that is passed on as it is.
+    async fn forward(&mut self, command: Command, sniffed: &Sniffed) -> Result<(), End> {
+        if !command.is_whole() {
+            return Err(self.tell_and_end(&error::packet_too_large()));
+        }
+        self.release_diagnostics(Effects::empty());
+        let mut attempt = Attempt::default();
+        let mut lease = match self.lease(sniffed, &mut attempt).await {
+            Ok(lease) => lease,
+            Err(error) => {
+                self.tell(&error);
+                return Ok(());
+            }
+        };
+        match self.exchange(&mut lease, Outgoing::plain(&command), &mut attempt).await? {
+            Ran::Done(end) => {
+                // servers without session tracking: the command itself says what changed
+                if command.kind() == command::INIT_DB && end.error.is_none() {
+                    self.state = self.shared.states.intern(self.state.with_schema(command.body()));
+                    lease.state = self.state.clone();
+                }
+                self.finish(lease, end, sniffed, &[]);
+            }
+            _ => self.forget(lease),
+        }
+        Ok(())
+    }
+
+    /// COM_SET_OPTION: multi-statements on (0) or off (1). The session's flags decide which connections
+    /// fit; a held connection is told.
+    async fn set_option(&mut self, command: Command) -> Result<(), End> {
+        let on = match command.body() {
+            [0, 0] => true,
+            [1, 0] => false,
+            _ => {
+                self.tell(&error::unknown_command());
+                return Ok(());
+            }
+        };
+        if self.held.is_some() {
+            self.forward(command, &SESSION_ONLY).await?;
+        } else if self.capabilities & capabilities::DEPRECATE_EOF != 0 {
+            self.tell_ok();
+        } else {
+            self.client.send(eof_packet(self.status, 1));
+        }
+        let flag = capabilities::MULTI_STATEMENTS;
+        let set = |flags: u64| if on { flags | flag } else { flags & !flag };
+        self.capabilities = set(self.capabilities);
+        if let Some(lease) = self.held.as_mut() {
+            lease.capabilities = set(lease.capabilities);
+        }
+        Ok(())
+    }
+
+    /// COM_RESET_CONNECTION: as after login, without one. Nothing of it needs a server: a held connection is
+    /// reset on its way back to the pool.
+    fn reset_connection(&mut self) -> Result<(), End> {
+        self.clear_session();
+        self.tell_ok();
+        Ok(())
+    }
+
+    /// Rolls back, drops all session state, keeps the user.
+    pub(super) fn clear_session(&mut self) {
+        use super::pins::Pins;
+        self.statements.clear();
+        self.pins = Pins::empty();
+        if let Some(lease) = self.held.take() {
+            self.forget(lease);
+        }
+        self.last_insert_id = 0;
+        self.status = crate::wire::status::AUTOCOMMIT;
+        let schema = self.state.schema.clone();
+        let mut state = crate::backend::initial_state(self.collation, &self.greeting);
+        state.schema = schema;
+        self.state = self.shared.states.intern(state);
+        self.state_changed();
+    }
+
+    /// Commands that would not do what the client expects.
+    fn refuse(&mut self, kind: u8, command: &Command) -> Result<(), End> {
+        let error = match kind {
+            command::BINLOG_DUMP | command::BINLOG_DUMP_GTID | command::REGISTER_SLAVE | command::TABLE_DUMP => {
+                error::own("replication clients are not served yet: attach the replica to its primary directly")
+            }
+            command::SHUTDOWN => error::own("COM_SHUTDOWN is refused: stop a server directly, or Umpire by its admin port"),
+            _ => error::unknown_command(),
+        };
+        self.client.send(error_packet(&error, 1));
+        if command.is_whole() { Ok(()) } else { Err(End::Told) }
+    }
+}

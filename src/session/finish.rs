@@ -1,0 +1,189 @@
+//! What a reply's end tells about the session: state, pins, the user's last write.
+use super::pins::Pins;
+use super::Session;
+use crate::backend::{replay_policy, Lease, Replay, State};
+use crate::net;
+use crate::relay::TurnEnd;
+use crate::sniff::{self, Access, Effects, Sniffed, Verb};
+use crate::wire::reply::Change;
+use crate::wire::status;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+impl Session {
+    /// After a command whose reply is with the client: learns from it and puts the connection where it
+    /// belongs. `sql`: the statement's text, empty for commands without one.
+    pub(super) fn finish(&mut self, mut lease: Lease, end: TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
+        // the common case: a read that changed nothing
+        let plain = end.error.is_none() && end.warnings == 0 && end.changes.is_empty();
+        if plain && sniffed.access == Access::Read && self.pins.is_empty() && sniffed.effects.is_empty() {
+            if let Some(flags) = end.status.filter(|s| s & status::IN_TRANS == 0) {
+                self.status = flags;
+                lease.status = flags;
+                return self.settle(lease);
+            }
+        }
+        let was_in_transaction = self.pins.contains(Pins::TRANSACTION);
+        let explained = self.learn_changes(&mut lease, &end);
+        if let Some(flags) = end.status {
+            self.status = flags;
+            lease.status = flags;
+        }
+        if let Some(id) = end.last_insert_id {
+            self.last_insert_id = id;
+        }
+        self.update_pins(&end, sniffed, was_in_transaction);
+        let hidden = self.hides_state(&end, sniffed, explained);
+        self.note_write(&end, sniffed);
+        if end.error.as_ref().is_some_and(|e| is_fatal(e.code)) {
+            let had_state = self.pins.leaves_state();
+            lease.after = crate::backend::After::Close;
+            self.forget(lease);
+            if had_state {
+                // the server ended the connection and its state with it
+                self.entry.stop();
+            }
+            return;
+        }
+        if hidden {
+            return self.keep_hidden_state(lease, sql);
+        }
+        self.settle(lease);
+    }
+
+    /// Takes over what the server's session tracking reported. True: a variable or the schema changed.
+    fn learn_changes(&mut self, lease: &mut Lease, end: &TurnEnd) -> bool {
+        let mut state: Option<State> = None;
+        for change in &end.changes {
+            let base = state.as_ref().unwrap_or(&self.state);
+            match change {
+                Change::Schema(name) => state = Some(base.with_schema(name)),
+                Change::Variable { name, value } => match replay_policy(name) {
+                    Replay::Yes => state = Some(base.with_variable(name, value)),
+                    Replay::Pins => self.pins |= Pins::VARIABLE,
+                    Replay::Never => {}
+                },
+                _ => {}
+            }
+        }
+        let Some(state) = state else { return false };
+        self.state = self.shared.states.intern(state);
+        lease.state = self.state.clone();
+        self.state_changed();
+        true
+    }
+
+    /// What hangs on the state's values.
+    fn state_changed(&mut self) {
+        *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
+        if let Some(mode) = self.state.variable(b"sql_mode") {
+            self.dialect.ansi_quotes = mode.windows(11).any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
+        }
+        let seconds = self.state.variable(b"wait_timeout").and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
+        if let Some(seconds) = seconds {
+            self.idle_timeout = Duration::from_secs(seconds);
+        }
+    }
+
+    fn update_pins(&mut self, end: &TurnEnd, sniffed: &Sniffed, was_in_transaction: bool) {
+        let effects = sniffed.effects;
+        let failed = end.error.is_some();
+        let many = effects.contains(Effects::MULTI_STATEMENT);
+        for (effect, pin, even_if_failed) in PINNING {
+            if effects.contains(effect) && (!failed || many || even_if_failed) {
+                self.pins |= pin;
+            }
+        }
+        if !failed && effects.contains(Effects::UNLOCKS_TABLES) {
+            self.pins.remove(Pins::LOCK_TABLES | Pins::FLUSH_LOCK);
+        }
+        if !failed && effects.contains(Effects::XA_END) && !many {
+            self.pins.remove(Pins::XA);
+        }
+        if let Some(flags) = end.status {
+            let in_transaction = flags & status::IN_TRANS != 0;
+            self.pins.set(Pins::TRANSACTION, in_transaction);
+            let used_up = was_in_transaction || (sniffed.verb != Verb::Set && sniffed.verb != Verb::Use);
+            if !in_transaction && used_up {
+                self.pins.remove(Pins::NEXT_TRANSACTION);
+            }
+        }
+        let keep = end.warnings > 0 || failed || effects.contains(Effects::CALC_FOUND_ROWS);
+        let asked = self.pins.contains(Pins::DIAGNOSTICS) && effects.contains(Effects::DIAGNOSTICS);
+        self.pins.set(Pins::DIAGNOSTICS, keep || asked);
+        if self.dialect.no_backslash_escapes != (self.status & status::NO_BACKSLASH_ESCAPES != 0) {
+            self.dialect.no_backslash_escapes = !self.dialect.no_backslash_escapes;
+        }
+    }
+
+    /// The server says that session state changed, and neither a reported value nor the statement's text
+    /// explains it: a function or procedure did something.
+    fn hides_state(&self, end: &TurnEnd, sniffed: &Sniffed, explained: bool) -> bool {
+        let changed = end.changes.iter().any(|c| matches!(c, Change::State(v) if v == b"1"));
+        changed && !explained && !sniffed.effects.intersects(EXPLAINS)
+    }
+
+    /// State that only the connection knows: the session keeps it. On a replica it cannot stay, since the
+    /// session's writes go elsewhere: the connection is reset, and the statement runs on the primary from now on.
+    fn keep_hidden_state(&mut self, mut lease: Lease, sql: &[u8]) {
+        if !lease.guarded || self.pins.contains(Pins::TRANSACTION) {
+            self.pins |= Pins::UNKNOWN_STATE;
+            return self.settle(lease);
+        }
+        let digest = sniff::digest(sql, self.dialect);
+        self.shared.known_writes.borrow_mut().remember(digest);
+        lease.after = crate::backend::After::Reset;
+        self.forget(lease);
+    }
+
+    /// Read-your-writes: the window starts at the end of the write.
+    fn note_write(&mut self, end: &TurnEnd, sniffed: &Sniffed) {
+        if !may_have_written(sniffed) || (end.error.is_some() && end.status.is_none() && !self.pins.contains(Pins::TRANSACTION)) {
+            return;
+        }
+        let now = net::monotonic_nanos();
+        // a plain load and store: the turn's path has no locked instruction; times only grow
+        if self.user.last_write.load(Relaxed) < now {
+            self.user.last_write.store(now, Relaxed);
+        }
+    }
+}
+
+/// Which effects hold the connection, by which reason, and whether also after an error.
+const PINNING: [(Effects, Pins, bool); 11] = [
+    (Effects::CREATES_TEMPORARY_TABLE, Pins::TEMPORARY_TABLE, false),
+    (Effects::LOCKS_TABLES, Pins::LOCK_TABLES, false),
+    (Effects::FLUSHES_WITH_LOCK, Pins::FLUSH_LOCK, true),
+    (Effects::GET_LOCK, Pins::GET_LOCK, true),
+    (Effects::ASSIGNS_USER_VARIABLE, Pins::USER_VARIABLE, true),
+    (Effects::PREPARES, Pins::SQL_PREPARE, false),
+    (Effects::HANDLER_OPEN, Pins::HANDLER, false),
+    (Effects::XA_START, Pins::XA, false),
+    (Effects::CALL, Pins::CALL, true),
+    (Effects::SET_NEXT_TRANSACTION, Pins::NEXT_TRANSACTION, false),
+    (Effects::SET_OTHER, Pins::ROLE, false),
+];
+
+/// Effects that account for a "state changed" flag by themselves (they pin, or end something).
+const EXPLAINS: Effects = Effects::CREATES_TEMPORARY_TABLE
+    .union(Effects::ASSIGNS_USER_VARIABLE)
+    .union(Effects::PREPARES)
+    .union(Effects::CALL)
+    .union(Effects::SET_OTHER)
+    .union(Effects::USE);
+
+fn may_have_written(sniffed: &Sniffed) -> bool {
+    match sniffed.access {
+        Access::Read => false,
+        Access::Write => true,
+        Access::Unsure => {
+            let session_only = matches!(sniffed.verb, Verb::Set | Verb::Use | Verb::Show | Verb::Begin | Verb::Start);
+            !session_only || sniffed.effects.contains(Effects::MULTI_STATEMENT)
+        }
+    }
+}
+
+/// Errors after which the server closes the connection: shutdown, killed, communication errors.
+fn is_fatal(code: u16) -> bool {
+    matches!(code, 1053 | 1077 | 1079 | 1080 | 1152..=1161 | 1184 | 1927 | 3169 | 4031)
+}

@@ -1,0 +1,192 @@
+//! From a statement to a server connection: routing, borrowing, waiting for a primary.
+use super::pins::Pins;
+use super::registry::{Activity, OnServer};
+use super::Session;
+use crate::backend::{Lease, LeaseError, Want};
+use crate::net;
+use crate::route::{self, Context, Decision, Route};
+use crate::sniff::{self, Sniffed};
+use crate::topology::{Group, ServerId, Snapshot};
+use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
+use crate::wire::{error, reply, status};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a turn waits before it tries an unreachable primary again, if no new topology comes first.
+const PRIMARY_RETRY: Duration = Duration::from_millis(100);
+
+/// Where the user's group is in the snapshots; looked up by name once an epoch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GroupIndex {
+    epoch: u64,
+    index: usize,
+}
+
+/// What earlier tries of the same command found out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attempt {
+    /// This server was lost or unreachable: another one if there is any.
+    pub avoid: Option<ServerId>,
+    /// The statement was refused by a replica because it writes.
+    pub writes: bool,
+    /// Servers tried.
+    pub tries: u8,
+}
+
+impl Session {
+    /// Borrows a connection for the statement, or says why there is none. Waits at most `lease_timeout`.
+    pub(super) async fn lease(&mut self, sniffed: &Sniffed, attempt: &mut Attempt) -> Result<Lease, reply::Err> {
+        if let Some(lease) = self.held.take() {
+            return Ok(lease);
+        }
+        let mut deadline = None;
+        loop {
+            let snapshot = self.shared.snapshot();
+            let group = self.group(&snapshot)?.clone();
+            let decision = self.decide(&group, sniffed, attempt);
+            let timeout = snapshot.proxy.lease_timeout;
+            match decision.route {
+                Route::Primary(i) | Route::Replica(i) => {
+                    let want = self.want(&group, i, matches!(decision.route, Route::Replica(_)));
+                    if let Some(lease) = self.shared.pools.try_lease(&want) {
+                        return Ok(self.leased(lease, &group, i));
+                    }
+                    let until = *deadline.get_or_insert_with(|| net::now() + timeout);
+                    self.entry.set(Activity::Waiting, net::now());
+                    let lease = self.shared.pools.lease(&want, until).await;
+                    self.entry.set(Activity::Running, net::now());
+                    match lease {
+                        Ok(lease) => return Ok(self.leased(lease, &group, i)),
+                        Err(e) => self.give_up_or_wait(e, &group, i, attempt, until).await?,
+                    }
+                }
+                Route::Held | Route::NoPrimary => {
+                    let until = *deadline.get_or_insert_with(|| net::now() + timeout);
+                    if !self.shared.topology_changed(until).await {
+                        return Err(error::own(&format!(
+                            "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
+                            group.name,
+                            timeout.as_millis()
+                        )));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The user's group in this snapshot.
+    pub(super) fn group<'s>(&mut self, snapshot: &'s Snapshot) -> Result<&'s Arc<Group>, reply::Err> {
+        if self.group.epoch != snapshot.epoch {
+            let name = &self.user.config.group;
+            let index = snapshot.groups.iter().position(|g| g.name == *name);
+            self.group = GroupIndex { epoch: snapshot.epoch, index: index.unwrap_or(usize::MAX) };
+        }
+        snapshot.groups.get(self.group.index).ok_or_else(|| {
+            error::own(&format!("group '{}' is no longer configured: connect again", self.user.config.group))
+        })
+    }
+
+    fn decide(&self, group: &Group, sniffed: &Sniffed, attempt: &Attempt) -> Decision {
+        let last_write = self.user.last_write.load(Relaxed);
+        let context = Context {
+            held: self.held.is_some(),
+            autocommit_off: self.status & status::AUTOCOMMIT == 0,
+            now: if last_write == 0 { 0 } else { net::monotonic_nanos() },
+            last_write,
+            known_write: attempt.writes,
+            seed: self.shared.seed(),
+        };
+        route::route(sniffed, &context, group, &|server| match attempt.avoid {
+            Some(avoid) if avoid == server => u32::MAX,
+            _ => self.shared.pools.load(server),
+        })
+    }
+
+    /// Whether this text was refused by a replica before.
+    pub(super) fn is_known_write(&self, sql: &[u8]) -> bool {
+        let known = self.shared.known_writes.borrow();
+        !known.is_empty() && known.contains(sniff::digest(sql, self.dialect))
+    }
+
+    pub(super) fn want<'w>(&'w self, group: &'w Group, server: usize, read: bool) -> Want<'w> {
+        Want {
+            server: &group.servers[server],
+            account: &self.account,
+            capabilities: self.server_capabilities(),
+            collation: self.collation,
+            state: &self.state,
+            guarded: read && group.primary != Some(server),
+            mariadb: self.dialect.mariadb,
+        }
+    }
+
+    /// The client's flags, so that replies need no translation; session tracking always.
+    pub(super) fn server_capabilities(&self) -> u64 {
+        (self.capabilities | SESSION_TRACK) & !(CONNECT_WITH_DB | CONNECT_ATTRS)
+    }
+
+    fn leased(&self, lease: Lease, group: &Group, server: usize) -> Lease {
+        let stats = &self.shared.stats;
+        if group.primary == Some(server) { &stats.turns_to_primary } else { &stats.turns_to_replica }.add(1);
+        self.entry.on_server.set(Some(OnServer { server: lease.server.id, thread_id: lease.thread_id }));
+        lease
+    }
+
+    /// After a failed lease: an error for the client, or Ok when another try makes sense.
+    async fn give_up_or_wait(
+        &mut self,
+        failed: LeaseError,
+        group: &Group,
+        server: usize,
+        attempt: &mut Attempt,
+        until: Instant,
+    ) -> Result<(), reply::Err> {
+        let address = &group.servers[server].address;
+        match failed {
+            LeaseError::Refused(error) => Err(error),
+            LeaseError::Timeout(why) => Err(error::own(&format!("no connection to {address} in time: {why}"))),
+            LeaseError::Unreachable(why) => {
+                attempt.tries = attempt.tries.saturating_add(1);
+                attempt.avoid = Some(group.servers[server].id);
+                let another = group.primary != Some(server) && usize::from(attempt.tries) < group.servers.len();
+                if another {
+                    return Ok(());
+                }
+                let now = net::now();
+                if now >= until {
+                    return Err(error::own(&format!("server {address} cannot be reached: {why}")));
+                }
+                self.shared.topology_changed(until.min(now + PRIMARY_RETRY)).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts the connection back where it belongs: held while there is a reason, else to its pool.
+    pub(super) fn settle(&mut self, mut lease: Lease) {
+        use crate::backend::After;
+        self.entry.pins.set(self.pins);
+        self.entry.in_transaction.set(self.pins.contains(Pins::TRANSACTION));
+        if self.pins.is_empty() {
+            lease.after = After::Return;
+            self.entry.on_server.set(None);
+            return;
+        }
+        lease.after = match self.pins {
+            pins if pins.contains(Pins::XA) => After::Close,
+            pins if pins.leaves_state() => After::Reset,
+            _ => After::Return,
+        };
+        self.held = Some(lease);
+    }
+
+    /// The session lost its connection, or gives it up whatever is on it.
+    pub(super) fn forget(&mut self, lease: Lease) {
+        self.pins = Pins::empty();
+        self.entry.pins.set(self.pins);
+        self.entry.in_transaction.set(false);
+        self.entry.on_server.set(None);
+        drop(lease);
+    }
+}

@@ -1,0 +1,332 @@
+//! A client's login: greeting, account, password.
+//!
+//! ```text
+//! greeting → response → [AuthSwitch → response] → [fast ok | full: key, cipher] → account → (session) OK
+//! ```
+use super::registry::Entry;
+use super::shared::Shared;
+use crate::backend::{Account, Password};
+use crate::config::Secret;
+use crate::net::{Buf, Peer, Socket};
+use crate::topology::{Greeting, Snapshot, User};
+use crate::wire::auth::{caching_sha2, native, new_scramble, CACHING_SHA2, NATIVE};
+use crate::wire::capabilities::*;
+use crate::wire::handshake::{self, ChangeUser, Response};
+use crate::wire::packet::{frame, Assembler};
+use crate::wire::reply::{self, auth_switch};
+use crate::wire::{error, status, Malformed};
+use std::rc::Rc;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// Largest message of a client during login: connection attributes are at most 64 KiB.
+const MESSAGE_LIMIT: usize = 128 * 1024;
+
+/// What Umpire does not speak itself, whatever the servers offer.
+const NOT_OFFERED: u64 = SSL | COMPRESS | ZSTD_COMPRESSION | MULTI_FACTOR_AUTH | MARIADB_COM_MULTI | SSL_VERIFY_SERVER_CERT;
+/// What every client of this century sends, and Umpire needs.
+const ALWAYS_OFFERED: u64 = PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH | PLUGIN_AUTH_LENENC_CLIENT_DATA | CONNECT_WITH_DB;
+
+/// A client that proved who it is.
+pub struct LoggedIn {
+    pub capabilities: u64,
+    pub collation: u16,
+    pub user: Arc<User>,
+    pub account: Rc<Account>,
+    pub schema: Option<String>,
+    pub greeting: Arc<Greeting>,
+    pub scramble: [u8; 20],
+    /// Of the OK or ERR packet that ends the login.
+    pub sequence: u8,
+    pub token: SessionToken,
+}
+
+/// Counts a session against its user's `max_connections`; gives the place back on drop.
+pub struct SessionToken(Arc<User>);
+
+impl Drop for SessionToken {
+    fn drop(&mut self) {
+        self.0.sessions.give_back();
+    }
+}
+
+/// Why a login ended without a session.
+pub enum Refused {
+    /// Told to the client.
+    Error { error: reply::Err, sequence: u8 },
+    /// The client left, was too slow, or sent what is not the protocol.
+    Gone,
+}
+
+/// Messages with the client while it logs in.
+pub struct Dialogue<'a> {
+    client: &'a Socket,
+    assembler: Assembler,
+    /// Of the next packet to the client.
+    pub sequence: u8,
+}
+
+impl<'a> Dialogue<'a> {
+    pub fn new(client: &'a Socket, sequence: u8) -> Dialogue<'a> {
+        Dialogue { client, assembler: Assembler::new(MESSAGE_LIMIT), sequence }
+    }
+
+    pub fn send(&mut self, payload: &[u8]) {
+        let mut out = Vec::with_capacity(payload.len() + 4);
+        self.sequence = frame(payload, self.sequence, &mut out);
+        self.client.send(Buf::from_vec(out));
+    }
+
+    /// The client's next message; the socket's deadline bounds the wait.
+    pub async fn receive(&mut self) -> Result<Vec<u8>, Refused> {
+        loop {
+            if let Some((sequence, payload)) = self.assembler.pop() {
+                self.sequence = sequence.wrapping_add(1);
+                return Ok(payload);
+            }
+            let buf = self.client.recv().await.ok().flatten().ok_or(Refused::Gone)?;
+            self.assembler.push(&buf).map_err(|m| self.malformed(m))?;
+        }
+    }
+
+    pub fn refuse(&self, error: reply::Err) -> Refused {
+        Refused::Error { error, sequence: self.sequence }
+    }
+
+    fn malformed(&self, m: Malformed) -> Refused {
+        tracing::debug!(peer = ?self.client.peer(), what = m.what, "a client's login does not follow the protocol");
+        self.refuse(error::bad_handshake())
+    }
+
+    /// Bytes behind the last message belong to the first command.
+    pub fn into_rest(self) -> Vec<u8> {
+        self.assembler.rest()
+    }
+}
+
+/// Greets the client and finds out who it is. The OK is the caller's to send.
+pub async fn login(dialogue: &mut Dialogue<'_>, shared: &Shared, entry: &Entry) -> Result<LoggedIn, Refused> {
+    let snapshot = shared.snapshot();
+    let Some(group) = snapshot.groups.first() else {
+        return Err(dialogue.refuse(error::own("no server group is configured: add a [[group]]")));
+    };
+    let greeting = group.greeting.clone();
+    let scramble = new_scramble();
+    let offered = offered_capabilities(&greeting);
+    dialogue.send(&encode_greeting(&greeting, entry.id, scramble, offered));
+    let payload = dialogue.receive().await?;
+    if handshake::is_ssl_request(&payload) {
+        return Err(dialogue.refuse(error::own(
+            "TLS was asked for, but this listener does not offer it: connect with ssl-mode=DISABLED or PREFERRED",
+        )));
+    }
+    let response = Response::decode(&payload).map_err(|m| dialogue.malformed(m))?;
+    *entry.user.borrow_mut() = response.user.as_str().into();
+    let claim = Claim { user: response.user, auth: response.auth, plugin: response.auth_plugin };
+    let (user, account, token) = admit(dialogue, shared, &snapshot, entry, &claim, &scramble, &greeting).await?;
+    Ok(LoggedIn {
+        capabilities: (response.capabilities & offered) | PROTOCOL_41,
+        collation: response.collation,
+        user,
+        account,
+        schema: response.schema.filter(|s| !s.is_empty()),
+        greeting,
+        scramble,
+        sequence: dialogue.sequence,
+        token,
+    })
+}
+
+/// COM_CHANGE_USER: the same questions on a running session.
+pub async fn change_user(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+    entry: &Entry,
+    request: ChangeUser,
+    scramble: &[u8; 20],
+    greeting: &Arc<Greeting>,
+) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
+    let snapshot = shared.snapshot();
+    let claim = Claim { user: request.user, auth: request.auth, plugin: request.auth_plugin };
+    admit(dialogue, shared, &snapshot, entry, &claim, scramble, greeting).await
+}
+
+/// Who a client says it is, and its first proof.
+struct Claim {
+    user: String,
+    auth: Vec<u8>,
+    plugin: Option<String>,
+}
+
+async fn admit(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+    snapshot: &Snapshot,
+    entry: &Entry,
+    claim: &Claim,
+    scramble: &[u8; 20],
+    greeting: &Greeting,
+) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
+    let user = snapshot.users.get(claim.user.as_str()).filter(|u| address_allowed(u, &entry.peer));
+    let nobody = Secret::Plain(String::from_utf8_lossy(&new_scramble()).into_owned());
+    // an unknown user goes through the same steps, so that names cannot be guessed from the answers
+    let secret = user.map_or(&nobody, |u| &u.config.secret);
+    let proof = prove(dialogue, shared, entry, claim, secret, scramble, greeting).await?;
+    let (Some(user), Some(password)) = (user, proof.password) else {
+        shared.stats.logins_failed.add(1);
+        return Err(dialogue.refuse(error::access_denied(&claim.user, &host_of(&entry.peer), proof.gave_password)));
+    };
+    if !user.sessions.try_take() {
+        return Err(dialogue.refuse(error::too_many_user_connections(&claim.user)));
+    }
+    let token = SessionToken(user.clone());
+    *entry.user.borrow_mut() = claim.user.as_str().into();
+    Ok((user.clone(), shared.account(&claim.user, password), token))
+}
+
+struct Proof {
+    /// What the server login needs; None: wrong.
+    password: Option<Password>,
+    gave_password: bool,
+}
+
+/// Checks the client's response with the plugin it used, or asks for the one that the secret needs.
+async fn prove(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+    entry: &Entry,
+    claim: &Claim,
+    secret: &Secret,
+    scramble: &[u8; 20],
+    greeting: &Greeting,
+) -> Result<Proof, Refused> {
+    let used = claim.plugin.as_deref().unwrap_or(NATIVE);
+    let wanted = match secret {
+        Secret::Native(_) => NATIVE,
+        Secret::CachingSha2 { .. } => CACHING_SHA2,
+        Secret::Plain(_) if used == NATIVE || used == CACHING_SHA2 => used,
+        Secret::Plain(_) if greeting.auth_plugin == CACHING_SHA2 => CACHING_SHA2,
+        Secret::Plain(_) => NATIVE,
+    };
+    let mut auth = claim.auth.clone();
+    let mut fresh = *scramble;
+    if used != wanted {
+        fresh = new_scramble();
+        dialogue.send(&auth_switch(wanted, &fresh));
+        auth = dialogue.receive().await?;
+    }
+    // some clients send an empty password as one NUL
+    let gave_password = !auth.is_empty() && auth != [0];
+    if !gave_password {
+        auth.clear();
+    }
+    let password = match secret {
+        Secret::Plain(plain) => check_plain(dialogue, plain, &auth, &fresh, wanted),
+        Secret::Native(stage2) => native::verify(&auth, &fresh, stage2).map(Password::Stage1),
+        Secret::CachingSha2 { rounds, salt, digest } => {
+            let stored = Stored { rounds: *rounds, salt, digest };
+            check_stored(dialogue, shared, entry, &claim.user, stored, &auth, &fresh).await?
+        }
+    };
+    Ok(Proof { password, gave_password })
+}
+
+fn check_plain(dialogue: &mut Dialogue<'_>, plain: &str, auth: &[u8], scramble: &[u8; 20], plugin: &str) -> Option<Password> {
+    let password = || Password::Plain(plain.as_bytes().into());
+    if plain.is_empty() || auth.is_empty() {
+        return (plain.is_empty() && auth.is_empty()).then(password);
+    }
+    if plugin == NATIVE {
+        return native::verify(auth, scramble, &native::stage2(plain.as_bytes())).map(|_| password());
+    }
+    let right = caching_sha2::verify_fast(auth, scramble, &caching_sha2::fast_digest(plain.as_bytes()));
+    if right {
+        dialogue.send(&FAST_AUTH_OK);
+    }
+    right.then(password)
+}
+
+/// AuthMoreData of caching_sha2_password.
+const FAST_AUTH_OK: [u8; 2] = [1, 3];
+const FULL_AUTH: [u8; 2] = [1, 4];
+/// The client asks for the RSA key.
+const KEY_REQUEST: [u8; 1] = [2];
+
+struct Stored<'a> {
+    rounds: u32,
+    salt: &'a [u8],
+    digest: &'a [u8],
+}
+
+/// Only a salted hash is configured: the fast path works from the second login on, like a server's cache.
+async fn check_stored(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+    entry: &Entry,
+    user: &str,
+    stored: Stored<'_>,
+    auth: &[u8],
+    scramble: &[u8; 20],
+) -> Result<Option<Password>, Refused> {
+    if let Some(Password::Plain(known)) = shared.known_account(user).map(|a| a.password.clone()) {
+        let fits = caching_sha2::verify_fast(auth, scramble, &caching_sha2::fast_digest(&known));
+        if fits && matches_stored(&known, &stored) {
+            dialogue.send(&FAST_AUTH_OK);
+            return Ok(Some(Password::Plain(known)));
+        }
+    }
+    if auth.is_empty() {
+        return Ok(matches_stored(b"", &stored).then(|| Password::Plain(Box::default())));
+    }
+    dialogue.send(&FULL_AUTH);
+    let mut answer = dialogue.receive().await?;
+    if answer == KEY_REQUEST {
+        let mut key = vec![1];
+        key.extend_from_slice(shared.keys.public_pem().as_bytes());
+        dialogue.send(&key);
+        answer = dialogue.receive().await?;
+    }
+    // a Unix socket is a secure transport: the client sends the password itself
+    let plain = match (&entry.peer, answer.split_last()) {
+        (Peer::Unix, Some((0, password))) if answer.len() < 256 => Some(password.to_vec()),
+        _ => shared.keys.decrypt_password(&answer, scramble),
+    };
+    Ok(plain.filter(|p| matches_stored(p, &stored)).map(|p| Password::Plain(p.into())))
+}
+
+fn matches_stored(password: &[u8], stored: &Stored<'_>) -> bool {
+    caching_sha2::stored_digest(password, stored.salt, stored.rounds).ct_eq(stored.digest).into()
+}
+
+fn address_allowed(user: &User, peer: &Peer) -> bool {
+    match peer {
+        Peer::Unix => true,
+        Peer::Tcp(address) => user.config.allow.is_empty() || user.config.allow.iter().any(|c| c.contains(address.ip())),
+    }
+}
+
+/// As MySQL names the client in its errors.
+pub fn host_of(peer: &Peer) -> String {
+    match peer {
+        Peer::Unix => "localhost".to_string(),
+        Peer::Tcp(address) => address.ip().to_canonical().to_string(),
+    }
+}
+
+fn offered_capabilities(greeting: &Greeting) -> u64 {
+    (greeting.capabilities & !NOT_OFFERED) | ALWAYS_OFFERED
+}
+
+fn encode_greeting(greeting: &Greeting, connection_id: u32, scramble: [u8; 20], capabilities: u64) -> Vec<u8> {
+    let known = greeting.auth_plugin == CACHING_SHA2;
+    handshake::Greeting {
+        version: greeting.version.clone(),
+        connection_id,
+        scramble,
+        capabilities,
+        collation: greeting.collation,
+        status: status::AUTOCOMMIT,
+        auth_plugin: if known { CACHING_SHA2 } else { NATIVE }.to_string(),
+    }
+    .encode()
+}

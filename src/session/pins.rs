@@ -1,0 +1,69 @@
+//! Why a session keeps its server connection between turns.
+use bitflags::bitflags;
+
+bitflags! {
+    /// Each reason holds the connection until it ends; `words` is what SHOW SESSIONS prints.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct Pins: u32 {
+        const TRANSACTION = 1;
+        const TEMPORARY_TABLE = 1 << 1;
+        const LOCK_TABLES = 1 << 2;
+        const FLUSH_LOCK = 1 << 3;
+        const GET_LOCK = 1 << 4;
+        const USER_VARIABLE = 1 << 5;
+        const SQL_PREPARE = 1 << 6;
+        const HANDLER = 1 << 7;
+        const XA = 1 << 8;
+        const CURSOR = 1 << 9;
+        const NEXT_TRANSACTION = 1 << 10;
+        const CALL = 1 << 11;
+        const LONG_DATA = 1 << 12;
+        const UNKNOWN_STATE = 1 << 13;
+        const VARIABLE = 1 << 14;
+        const ROLE = 1 << 15;
+        /// Warnings, an error, FOUND_ROWS: kept for one more command.
+        const DIAGNOSTICS = 1 << 16;
+    }
+}
+
+impl Pins {
+    /// Reasons that no later statement of the session is known to end.
+    pub const UNTIL_RESET: Pins = Pins::TEMPORARY_TABLE
+        .union(Pins::USER_VARIABLE)
+        .union(Pins::SQL_PREPARE)
+        .union(Pins::HANDLER)
+        .union(Pins::CALL)
+        .union(Pins::UNKNOWN_STATE)
+        .union(Pins::VARIABLE)
+        .union(Pins::ROLE);
+
+    /// State that a statement cannot undo: the connection is reset before another session gets it.
+    pub fn leaves_state(self) -> bool {
+        !self.difference(Pins::DIAGNOSTICS).is_empty()
+    }
+
+    /// All reasons in words, comma separated.
+    pub fn words(self) -> String {
+        const WORDS: [(Pins, &str); 17] = [
+            (Pins::TRANSACTION, "open transaction"),
+            (Pins::TEMPORARY_TABLE, "temporary table"),
+            (Pins::LOCK_TABLES, "LOCK TABLES"),
+            (Pins::FLUSH_LOCK, "FLUSH … WITH READ LOCK"),
+            (Pins::GET_LOCK, "GET_LOCK"),
+            (Pins::USER_VARIABLE, "user variable"),
+            (Pins::SQL_PREPARE, "SQL-level PREPARE"),
+            (Pins::HANDLER, "HANDLER"),
+            (Pins::XA, "XA transaction"),
+            (Pins::CURSOR, "open cursor"),
+            (Pins::NEXT_TRANSACTION, "SET TRANSACTION for the next transaction"),
+            (Pins::CALL, "CALL"),
+            (Pins::LONG_DATA, "long data of a prepared statement"),
+            (Pins::UNKNOWN_STATE, "session state that the server reported and the statement does not explain"),
+            (Pins::VARIABLE, "session variable that cannot be replayed"),
+            (Pins::ROLE, "SET ROLE or SET PASSWORD"),
+            (Pins::DIAGNOSTICS, "warnings or row counts of the last statement"),
+        ];
+        let reasons: Vec<&str> = WORDS.iter().filter(|(p, _)| self.contains(*p)).map(|(_, w)| *w).collect();
+        reasons.join(", ")
+    }
+}

@@ -1,0 +1,175 @@
+//! COM_STMT_PREPARE, COM_STMT_CLOSE, COM_STMT_RESET.
+use super::lease::Attempt;
+use super::pins::Pins;
+use super::statements::{key_of, Statement};
+use super::turn::{Outgoing, Ran};
+use super::{End, Session};
+use crate::backend::{Lease, Prepared};
+use crate::net::Buf;
+use crate::relay::{Command, TurnEnd};
+use crate::sniff::{self, Access, Sniffed};
+use crate::wire::packet::frame;
+use crate::wire::{command, error};
+use std::rc::Rc;
+
+impl Session {
+    /// The statement is prepared where it would run now; where it really runs is decided at each EXECUTE.
+    pub(super) async fn prepare(&mut self, command: Command) -> Result<(), End> {
+        if self.statements.is_full() {
+            self.tell(&error::too_many_prepared(super::statements::LIMIT));
+            return Ok(());
+        }
+        if !command.is_whole() {
+            let limit = crate::relay::WHOLE_LIMIT;
+            return Err(self.tell_and_end(&error::own(&format!("a statement to prepare may have {limit} bytes at most"))));
+        }
+        let sniffed = sniff::sniff(command.body(), true, self.dialect);
+        self.release_diagnostics(sniff::Effects::empty());
+        let mut attempt = Attempt { writes: self.is_known_write(command.body()), ..Attempt::default() };
+        loop {
+            let mut lease = match self.lease(&sniffed, &mut attempt).await {
+                Ok(lease) => lease,
+                Err(error) => {
+                    self.tell(&error);
+                    return Ok(());
+                }
+            };
+            let id = self.statements.next_id();
+            // preparing has no effect on data: it may be sent again
+            let out = Outgoing { read: self.pins.is_empty(), statement_id: Some(id), ..Outgoing::plain(&command) };
+            match self.exchange(&mut lease, out, &mut attempt).await? {
+                Ran::Done(end) => {
+                    self.prepared(&mut lease, &end, id, command.body(), sniffed);
+                    let nothing = Sniffed { access: Access::Read, effects: sniff::Effects::empty(), ..sniffed };
+                    self.finish(lease, end, &nothing, &[]);
+                    return Ok(());
+                }
+                Ran::NotRun => {
+                    self.forget(lease);
+                    return Ok(());
+                }
+                Ran::Lost => self.shared.stats.retries.add(1),
+                Ran::Refused => self.heal(command.body(), &mut attempt),
+            }
+        }
+    }
+
+    /// Remembers the statement for the client, and on the connection that has it now.
+    fn prepared(&mut self, lease: &mut Lease, end: &TurnEnd, id: u32, text: &[u8], sniffed: Sniffed) {
+        let Some(ok) = end.prepared else { return };
+        let key = key_of(text, &self.state);
+        let here = Prepared { server_id: ok.statement_id, parameters: ok.parameters, columns: ok.columns, types_of: 0 };
+        keep_prepared(lease, key, here);
+        self.statements.insert(
+            id,
+            Statement {
+                text: text.into(),
+                sniffed,
+                parameters: ok.parameters,
+                state: Rc::clone(&self.state),
+                key,
+                token: self.shared.next_token(),
+                types: None,
+                long_data: false,
+                cursor: false,
+                failed: None,
+            },
+        );
+    }
+
+    /// No reply. Connections keep the statement for the next session that wants it.
+    pub(super) fn close_statement(&mut self, command: &Command) {
+        let Some(id) = statement_id(command) else { return };
+        let id = self.statements.resolve(id);
+        let Some(statement) = self.statements.remove(id) else { return };
+        if !statement.cursor && !statement.long_data {
+            return;
+        }
+        if let Some(lease) = self.held.as_mut() {
+            if let Some(prepared) = lease.prepared.remove(statement.key) {
+                close_on_server(lease, prepared.server_id);
+            }
+        }
+        self.statement_state_ended();
+    }
+
+    pub(super) async fn reset_statement(&mut self, command: Command) -> Result<(), End> {
+        let id = statement_id(&command).map(|id| self.statements.resolve(id));
+        let Some(statement) = id.and_then(|id| self.statements.get(id)) else {
+            self.tell(&error::unknown_statement_handler(id.unwrap_or(0), "mysqld_stmt_reset"));
+            return Ok(());
+        };
+        statement.failed = None;
+        let used = statement.cursor || statement.long_data;
+        statement.cursor = false;
+        statement.long_data = false;
+        let key = statement.key;
+        let mut lease = match self.held.take().filter(|_| used) {
+            Some(lease) => lease,
+            None => {
+                self.tell_ok();
+                return Ok(());
+            }
+        };
+        let Some(server_id) = lease.prepared.get(key).map(|p| p.server_id) else {
+            self.held = Some(lease);
+            self.tell_ok();
+            return Ok(());
+        };
+        let out = Outgoing { bytes: with_statement_id(command.bytes.clone(), server_id), ..Outgoing::plain(&command) };
+        match self.exchange(&mut lease, out, &mut Attempt::default()).await? {
+            Ran::Done(end) => {
+                self.update_statement_pins();
+                self.finish(lease, end, &super::commands::NEUTRAL, &[]);
+                Ok(())
+            }
+            _ => Err(End::Told),
+        }
+    }
+
+    /// After a statement's cursor or long data ended outside a reply.
+    fn statement_state_ended(&mut self) {
+        self.update_statement_pins();
+        if let Some(lease) = self.held.take() {
+            self.settle(lease);
+        }
+    }
+
+    pub(super) fn update_statement_pins(&mut self) {
+        self.pins.set(Pins::CURSOR, self.statements.any_cursor());
+        self.pins.set(Pins::LONG_DATA, self.statements.any_long_data());
+    }
+}
+
+/// The statement id field of COM_STMT_* commands.
+pub(super) fn statement_id(command: &Command) -> Option<u32> {
+    let field = command.body().get(..4)?;
+    Some(u32::from_le_bytes(field.try_into().ok()?))
+}
+
+/// The same command for the server's id.
+pub(super) fn with_statement_id(mut bytes: Buf, id: u32) -> Buf {
+    use crate::wire::packet::HEADER;
+    if let Some(field) = bytes.make_mut().get_mut(HEADER + 1..HEADER + 5) {
+        field.copy_from_slice(&id.to_le_bytes());
+    }
+    bytes
+}
+
+/// Adds to the connection's statements; the one that has to go for it is closed on the server.
+pub(super) fn keep_prepared(lease: &mut Lease, key: crate::backend::StatementKey, prepared: Prepared) {
+    if let Some(old) = lease.prepared.remove(key) {
+        close_on_server(lease, old.server_id);
+    }
+    if let Some(evicted) = lease.prepared.insert(key, prepared) {
+        close_on_server(lease, evicted);
+    }
+}
+
+fn close_on_server(lease: &Lease, server_id: u32) {
+    let mut payload = vec![command::STMT_CLOSE];
+    payload.extend_from_slice(&server_id.to_le_bytes());
+    let mut out = Vec::with_capacity(payload.len() + 4);
+    frame(&payload, 0, &mut out);
+    lease.socket.send(Buf::from_vec(out));
+}

@@ -1,0 +1,74 @@
+//! COM_QUERY: sniffed, routed, run; again elsewhere where that is provably without effect.
+use super::lease::Attempt;
+use super::pins::Pins;
+use super::turn::{Outgoing, Ran};
+use super::{End, Session};
+use crate::relay::Command;
+use crate::sniff::{self, Access, Effects, Sniffed, Verb};
+
+impl Session {
+    pub(super) async fn query(&mut self, command: Command) -> Result<(), End> {
+        let sniffed = sniff::sniff(command.body(), command.is_whole(), self.dialect);
+        if sniffed.verb == Verb::Kill {
+            if let Some(kill) = sniff::kill_target(command.body()) {
+                return self.kill(kill).await;
+            }
+        }
+        self.release_diagnostics(sniffed.effects);
+        let mut attempt = Attempt { writes: self.is_known_write(command.body()), ..Attempt::default() };
+        loop {
+            let mut lease = match self.lease(&sniffed, &mut attempt).await {
+                Ok(lease) => lease,
+                Err(error) => {
+                    self.tell(&error);
+                    return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+                }
+            };
+            let out = self.outgoing(&command, &sniffed, lease.guarded);
+            match self.exchange(&mut lease, out, &mut attempt).await? {
+                Ran::Done(end) => {
+                    self.finish(lease, end, &sniffed, command.body());
+                    return Ok(());
+                }
+                Ran::NotRun => {
+                    self.forget(lease);
+                    return Ok(());
+                }
+                Ran::Lost => self.shared.stats.retries.add(1),
+                Ran::Refused => self.heal(command.body(), &mut attempt),
+            }
+        }
+    }
+
+    fn outgoing(&self, command: &Command, sniffed: &Sniffed, guarded: bool) -> Outgoing {
+        let free = self.pins.is_empty();
+        Outgoing {
+            read: sniffed.access == Access::Read && free,
+            needs_last_insert_id: sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
+            heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
+            ..Outgoing::plain(command)
+        }
+    }
+
+    /// A replica refused a statement that looked like a read: it goes to the primary, now and from now on.
+    pub(super) fn heal(&mut self, sql: &[u8], attempt: &mut Attempt) {
+        self.shared.stats.healed_writes.add(1);
+        let digest = sniff::digest(sql, self.dialect);
+        self.shared.known_writes.borrow_mut().remember(digest);
+        attempt.writes = true;
+    }
+
+    /// A connection that was kept only for the last statement's warnings goes back, unless this statement
+    /// asks for them.
+    pub(super) fn release_diagnostics(&mut self, effects: Effects) {
+        const ASKS: Effects = Effects::DIAGNOSTICS.union(Effects::FOUND_ROWS).union(Effects::ROW_COUNT);
+        if self.pins.contains(Pins::DIAGNOSTICS) && !effects.intersects(ASKS) {
+            self.pins.remove(Pins::DIAGNOSTICS);
+            if self.pins.is_empty() {
+                if let Some(lease) = self.held.take() {
+                    self.settle(lease);
+                }
+            }
+        }
+    }
+}

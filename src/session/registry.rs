@@ -1,0 +1,208 @@
+//! The sessions of one worker, for SHOW SESSIONS, KILL and draining.
+use super::pins::Pins;
+use crate::net::Peer;
+use crate::observe::SessionInfo;
+use crate::topology::ServerId;
+use ahash::AHashMap;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    Login,
+    Idle,
+    /// Waits for a server connection.
+    Waiting,
+    Running,
+    Closing,
+}
+
+impl Activity {
+    fn words(self) -> &'static str {
+        match self {
+            Activity::Login => "login",
+            Activity::Idle => "idle",
+            Activity::Waiting => "waiting for a server connection",
+            Activity::Running => "running",
+            Activity::Closing => "closing",
+        }
+    }
+}
+
+/// The server connection that a session uses now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnServer {
+    pub server: ServerId,
+    pub thread_id: u32,
+}
+
+/// One session as others see it. Written by its session, a few cells a turn.
+pub struct Entry {
+    pub id: u32,
+    pub peer: Peer,
+    pub user: RefCell<Rc<str>>,
+    pub group: Cell<usize>,
+    pub schema: RefCell<Option<Rc<[u8]>>>,
+    pub in_transaction: Cell<bool>,
+    pub pins: Cell<Pins>,
+    pub on_server: Cell<Option<OnServer>>,
+    pub turns: Cell<u64>,
+    activity: Cell<Activity>,
+    since: Cell<Instant>,
+    /// KILL, or the end of the process: the session ends at its next chance.
+    stop: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Entry {
+    #[inline]
+    pub fn set(&self, activity: Activity, now: Instant) {
+        self.activity.set(activity);
+        self.since.set(now);
+    }
+
+    #[inline]
+    pub fn activity(&self) -> Activity {
+        self.activity.get()
+    }
+
+    /// Tells the session to end and wakes it.
+    pub fn stop(&self) {
+        self.stop.set(true);
+        self.wake();
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop.get()
+    }
+
+    pub fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    /// Ready once the session has been told to end.
+    pub fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.stop.get() {
+            return Poll::Ready(());
+        }
+        let mut waker = self.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+/// Per worker.
+pub struct Registry {
+    entries: RefCell<AHashMap<u32, Rc<Entry>>>,
+    /// Connection ids tell the worker: id = n × workers + worker + 1.
+    worker: u32,
+    workers: u32,
+    next: Cell<u32>,
+}
+
+impl Registry {
+    pub fn new(worker: usize, workers: usize) -> Registry {
+        Registry {
+            entries: RefCell::default(),
+            worker: worker as u32,
+            workers: workers.max(1) as u32,
+            next: Cell::new(0),
+        }
+    }
+
+    /// The worker that gave out this connection id.
+    pub fn worker_of(&self, id: u32) -> usize {
+        (id.wrapping_sub(1) % self.workers) as usize
+    }
+
+    /// A new session with an id that no other one has.
+    pub fn add(&self, peer: Peer, now: Instant) -> Rc<Entry> {
+        let mut entries = self.entries.borrow_mut();
+        let id = loop {
+            let n = self.next.get();
+            let id = n.checked_mul(self.workers).and_then(|n| n.checked_add(self.worker + 1));
+            self.next.set(if id.is_some() { n + 1 } else { 0 });
+            if let Some(id) = id.filter(|id| !entries.contains_key(id)) {
+                break id;
+            }
+        };
+        let entry = Rc::new(Entry {
+            id,
+            peer,
+            user: RefCell::new("".into()),
+            group: Cell::new(0),
+            schema: RefCell::new(None),
+            in_transaction: Cell::new(false),
+            pins: Cell::new(Pins::empty()),
+            on_server: Cell::new(None),
+            turns: Cell::new(0),
+            activity: Cell::new(Activity::Login),
+            since: Cell::new(now),
+            stop: Cell::new(false),
+            waker: RefCell::new(None),
+        });
+        entries.insert(id, entry.clone());
+        entry
+    }
+
+    pub fn remove(&self, id: u32) {
+        self.entries.borrow_mut().remove(&id);
+    }
+
+    pub fn get(&self, id: u32) -> Option<Rc<Entry>> {
+        self.entries.borrow().get(&id).cloned()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.borrow().is_empty()
+    }
+
+    /// Wakes every session (it looks whether the worker drains).
+    pub fn wake_all(&self) {
+        let all: Vec<Rc<Entry>> = self.entries.borrow().values().cloned().collect();
+        all.iter().for_each(|e| e.wake());
+    }
+
+    pub fn stop_all(&self) {
+        let all: Vec<Rc<Entry>> = self.entries.borrow().values().cloned().collect();
+        all.iter().for_each(|e| e.stop());
+    }
+
+    /// Rows of SHOW SESSIONS; `server_name` finds a server's address.
+    pub fn info(&self, now: Instant, server_name: &dyn Fn(ServerId) -> Option<String>) -> Vec<SessionInfo> {
+        let entries = self.entries.borrow();
+        let mut rows: Vec<SessionInfo> = entries.values().map(|e| self.row(e, now, server_name)).collect();
+        rows.sort_by_key(|r| r.id);
+        rows
+    }
+
+    fn row(&self, e: &Entry, now: Instant, server_name: &dyn Fn(ServerId) -> Option<String>) -> SessionInfo {
+        SessionInfo {
+            id: e.id,
+            worker: self.worker as usize,
+            user: e.user.borrow().to_string(),
+            client: match &e.peer {
+                Peer::Tcp(address) => address.to_string(),
+                Peer::Unix => "unix socket".to_string(),
+            },
+            schema: e.schema.borrow().as_ref().map(|s| String::from_utf8_lossy(s).into_owned()),
+            state: e.activity.get().words().to_string(),
+            seconds: now.saturating_duration_since(e.since.get()).as_secs(),
+            in_transaction: e.in_transaction.get(),
+            pinned: e.pins.get().words(),
+            server: e.on_server.get().and_then(|s| server_name(s.server)),
+            turns: e.turns.get(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What all sessions of one worker share. Single-threaded; no other thread sees it.
+use super::known_writes::KnownWrites;
+use super::promise::Promise;
+use super::registry::Registry;
+use crate::backend::{Account, Password, Pools, StateTable};
+use crate::observe::WorkerStats;
+use crate::topology::Snapshot;
+use crate::wire::auth::caching_sha2::KeyPair;
+use ahash::AHashMap;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KillOutcome {
+    Killed,
+    NotOwner,
+    NoSuchThread,
+}
+
+/// A KILL for a session of another worker. `done` must be fulfilled within a bounded time.
+pub struct KillElsewhere {
+    pub worker: usize,
+    pub id: u32,
+    pub query_only: bool,
+    pub user: String,
+    pub done: Promise<KillOutcome>,
+}
+
+/// Per worker.
+pub struct Shared {
+    pub worker: usize,
+    pub pools: Pools,
+    pub states: Rc<StateTable>,
+    pub stats: Arc<WorkerStats>,
+    pub registry: Registry,
+    pub known_writes: RefCell<KnownWrites>,
+    /// Turn latency in microseconds.
+    pub latency: RefCell<hdrhistogram::Histogram<u64>>,
+    pub keys: Arc<KeyPair>,
+    pub kill_elsewhere: Box<dyn Fn(KillElsewhere)>,
+    /// Sessions end when their turn and transaction have ended.
+    pub draining: Cell<bool>,
+    snapshot: RefCell<Rc<Arc<Snapshot>>>,
+    /// Accounts by user name; replaced when the configured secret changes.
+    accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
+    seed: Cell<u64>,
+    token: Cell<u64>,
+    /// Sessions that wait for a new topology.
+    waiting: RefCell<Vec<Promise<()>>>,
+}
+
+impl Shared {
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        worker: usize,
+        workers: usize,
+        pools: Pools,
+        states: Rc<StateTable>,
+        stats: Arc<WorkerStats>,
+        keys: Arc<KeyPair>,
+        snapshot: Arc<Snapshot>,
+        kill_elsewhere: Box<dyn Fn(KillElsewhere)>,
+    ) -> Shared {
+        Shared {
+            worker,
+            pools,
+            states,
+            stats,
+            registry: Registry::new(worker, workers),
+            known_writes: RefCell::default(),
+            latency: RefCell::new(crate::observe::latency_histogram()),
+            keys,
+            kill_elsewhere,
+            draining: Cell::new(false),
+            snapshot: RefCell::new(Rc::new(snapshot)),
+            accounts: RefCell::default(),
+            seed: Cell::new(rand::random()),
+            token: Cell::new(0),
+            waiting: RefCell::default(),
+        }
+    }
+
+    /// The topology for one turn: a plain reference count, no atomic one.
+    #[inline]
+    pub fn snapshot(&self) -> Rc<Arc<Snapshot>> {
+        self.snapshot.borrow().clone()
+    }
+
+    pub fn set_snapshot(&self, snapshot: Arc<Snapshot>) {
+        self.pools.apply(&snapshot);
+        *self.snapshot.borrow_mut() = Rc::new(snapshot);
+        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        waiting.iter().for_each(|w| w.fulfil(()));
+    }
+
+    /// Waits for the next topology; false: the deadline came first.
+    pub async fn topology_changed(&self, deadline: Instant) -> bool {
+        let changed = Promise::default();
+        {
+            let mut waiting = self.waiting.borrow_mut();
+            // those that gave up are gone from the list by the time it would double
+            if waiting.len() == waiting.capacity() {
+                waiting.retain(|w: &Promise<()>| !w.is_abandoned());
+            }
+            waiting.push(changed.clone());
+        }
+        changed.wait_until(deadline).await.is_some()
+    }
+
+    /// A well-mixed number (splitmix64: Steele, Lea, Flood 2014), for choices among equals.
+    #[inline]
+    pub fn seed(&self) -> u64 {
+        let next = self.seed.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.seed.set(next);
+        let mut z = next;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number that this worker gives out once.
+    pub fn next_token(&self) -> u64 {
+        let token = self.token.get() + 1;
+        self.token.set(token);
+        token
+    }
+
+    /// The one `Account` of this user and password, so that its pools are found again.
+    pub fn account(&self, user: &str, password: Password) -> Rc<Account> {
+        let mut accounts = self.accounts.borrow_mut();
+        if let Some(account) = accounts.get(user).filter(|a| a.password == password) {
+            return account.clone();
+        }
+        let account = Rc::new(Account { user: user.into(), password });
+        accounts.insert(user.into(), account.clone());
+        account
+    }
+
+    /// What is known of an account from an earlier login (a password that only a hash is configured of).
+    pub fn known_account(&self, user: &str) -> Option<Rc<Account>> {
+        self.accounts.borrow().get(user).cloned()
+    }
+}

@@ -1,0 +1,110 @@
+//! The client's prepared statements: its ids, and what is needed to run each on any connection.
+use crate::backend::{State, StatementKey};
+use crate::sniff::Sniffed;
+use crate::wire::reply;
+use ahash::AHashMap;
+use sha2::{Digest, Sha256};
+use std::rc::Rc;
+
+/// A server allows 16,382 prepared statements in all by default (max_prepared_stmt_count); a session here
+/// may have as many as that, and Umpire prepares lazily on far fewer connections.
+pub const LIMIT: usize = 16_382;
+
+/// One COM_STMT_PREPARE of the client. Per session.
+pub struct Statement {
+    pub text: Rc<[u8]>,
+    pub sniffed: Sniffed,
+    pub parameters: u16,
+    /// Schema and variables it was prepared under: names in it mean what they meant then.
+    pub state: Rc<State>,
+    pub key: StatementKey,
+    /// Unique in the worker: whose parameter types a server remembers.
+    pub token: u64,
+    /// The types of the last EXECUTE that carried some.
+    pub types: Option<Box<[u8]>>,
+    /// COM_STMT_SEND_LONG_DATA came since the last EXECUTE.
+    pub long_data: bool,
+    /// A cursor is open on the held connection.
+    pub cursor: bool,
+    /// Long data could not be delivered: EXECUTE answers with this.
+    pub failed: Option<reply::Err>,
+}
+
+/// Per session.
+#[derive(Default)]
+pub struct Statements {
+    by_id: AHashMap<u32, Statement>,
+    last_id: u32,
+    /// What COM_STMT_EXECUTE with id 0xffffffff means (MariaDB: the last one prepared).
+    latest: u32,
+}
+
+/// MariaDB's "the statement that was prepared last".
+const LATEST: u32 = u32::MAX;
+
+impl Statements {
+    pub fn is_full(&self) -> bool {
+        self.by_id.len() >= LIMIT
+    }
+
+    /// The id that the next statement will get; ids are never used twice in a session's life, until
+    /// four thousand million of them are.
+    pub fn next_id(&self) -> u32 {
+        let mut id = self.last_id;
+        loop {
+            id = id.wrapping_add(1);
+            if id != 0 && id != LATEST && !self.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    pub fn insert(&mut self, id: u32, statement: Statement) {
+        self.last_id = id;
+        self.latest = id;
+        self.by_id.insert(id, statement);
+    }
+
+    pub fn resolve(&self, id: u32) -> u32 {
+        if id == LATEST { self.latest } else { id }
+    }
+
+    pub fn get(&mut self, id: u32) -> Option<&mut Statement> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub fn remove(&mut self, id: u32) -> Option<Statement> {
+        self.by_id.remove(&id)
+    }
+
+    pub fn clear(&mut self) {
+        self.by_id.clear();
+    }
+
+    pub fn any_cursor(&self) -> bool {
+        self.by_id.values().any(|s| s.cursor)
+    }
+
+    pub fn any_long_data(&self) -> bool {
+        self.by_id.values().any(|s| s.long_data)
+    }
+}
+
+/// Text and the state it was prepared under, as one identity that all sessions of an account share.
+pub fn key_of(text: &[u8], state: &State) -> StatementKey {
+    let mut hash = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(text);
+    part(state.schema.as_deref().unwrap_or_default());
+    for (name, value) in &state.variables {
+        part(name);
+        part(value);
+    }
+    let digest = hash.finalize();
+    let mut first = [0; 16];
+    first.copy_from_slice(&digest[..16]);
+    StatementKey(u128::from_le_bytes(first))
+}

@@ -1,0 +1,265 @@
+//! The steps every command shares: make the connection's state fit, send, pass the reply through.
+use super::lease::Attempt;
+use super::{error_packet, End, Session};
+use crate::backend::{sync_commands, After, Lease};
+use crate::net::{self, Buf};
+use crate::relay::{stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload};
+use crate::wire::packet::frame;
+use crate::wire::{command, error, reply};
+use std::io::Write;
+use std::rc::Rc;
+
+/// A command on its way to a server, and what may be done if that fails.
+pub(super) struct Outgoing {
+    pub command: u8,
+    /// From the packet header on.
+    pub bytes: Buf,
+    /// See [`Command`].
+    pub rest: usize,
+    pub continued: bool,
+    /// Proven to read only: state statements may travel in the same write, and the command may be sent
+    /// again as long as the client has seen no byte of a reply.
+    pub read: bool,
+    /// `LAST_INSERT_ID()` is asked for: the connection is told this session's value.
+    pub needs_last_insert_id: bool,
+    /// Keep a refusal because of read-only back: the statement goes to the primary instead.
+    pub heals: bool,
+    /// Client-visible statement id, for the reply to COM_STMT_PREPARE.
+    pub statement_id: Option<u32>,
+}
+
+impl Outgoing {
+    /// The command as it came, nothing assumed.
+    pub fn plain(command: &Command) -> Outgoing {
+        Outgoing {
+            command: command.kind(),
+            bytes: command.bytes.clone(),
+            rest: command.rest,
+            continued: command.continued,
+            read: false,
+            needs_last_insert_id: false,
+            heals: false,
+            statement_id: None,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.rest == 0 && !self.continued
+    }
+}
+
+/// How an exchange ended.
+pub(super) enum Ran {
+    /// The reply is with the client. The connection's `after` is Close until the session settles it.
+    Done(TurnEnd),
+    /// State statements failed; the error is with the client and the command had no effect.
+    NotRun,
+    /// Nothing happened, and the statement may run elsewhere: the connection was lost.
+    Lost,
+    /// Nothing happened: the server refuses to write.
+    Refused,
+}
+
+/// ER_OPTION_PREVENTS_STATEMENT (--read-only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE.
+pub(super) const READ_ONLY_REFUSALS: [u16; 3] = [1290, 1792, 1836];
+
+impl Session {
+    /// Runs one command on a borrowed connection.
+    pub(super) async fn exchange(&mut self, lease: &mut Lease, out: Outgoing, attempt: &mut Attempt) -> Result<Ran, End> {
+        let fresh = self.pins.is_empty();
+        lease.after = After::Close;
+        let mut pipelined = 0;
+        if fresh {
+            let count = self.write_sync(lease, out.needs_last_insert_id);
+            if count > 0 {
+                self.shared.stats.sync_statements.add(count as u64);
+                lease.socket.send(Buf::from_vec(std::mem::take(&mut self.scratch)));
+                if out.read && out.is_whole() {
+                    pipelined = count;
+                } else if let Some(ran) = self.await_sync(lease, count, out.read, attempt).await? {
+                    return Ok(ran);
+                }
+            }
+        }
+        let command = out.command;
+        lease.socket.send(out.bytes.clone());
+        if !out.is_whole() {
+            self.upload(lease, &out).await?;
+        }
+        let mut sync_error = None;
+        if pipelined > 0 {
+            sync_error = match swallow(lease, pipelined).await {
+                Ok(error) => error,
+                Err(broken) => return self.broken(broken, out.read, lease, attempt),
+            };
+        }
+        if let Some(error) = sync_error {
+            // the command ran in a state that was not the client's: a read, so it had no effect; nobody sees it
+            return match drain(lease, command).await {
+                Ok(()) => self.sync_failed(lease, error),
+                Err(broken) => self.broken(broken, out.read, lease, attempt),
+            };
+        }
+        lease.state = self.state.clone();
+        self.pass_reply(lease, &out, attempt).await
+    }
+
+    async fn pass_reply(&mut self, lease: &mut Lease, out: &Outgoing, attempt: &mut Attempt) -> Result<Ran, End> {
+        let high_water = self.shared.snapshot().proxy.high_water;
+        let mut relay = Relay::new(&lease.socket, Some(&self.client), out.command, lease.capabilities);
+        relay.client_capabilities = self.capabilities;
+        relay.high_water = high_water;
+        relay.statement_id = out.statement_id;
+        relay.filter = TrackFilter { all: self.state.variable(b"session_track_system_variables").is_some() };
+        if out.heals {
+            relay.hold_errors = &READ_ONLY_REFUSALS;
+        }
+        loop {
+            match relay.run().await {
+                Ok(Progress::Done) => return Ok(Ran::Done(relay.end)),
+                Ok(Progress::HeldError(_)) => return Ok(Ran::Refused),
+                Ok(Progress::LocalInfile) => {
+                    self.client.set_deadline(Some(net::now() + self.idle_timeout));
+                    match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water).await {
+                        Ok(()) | Err(Upload::ServerStopped) => relay.infile_sent(),
+                        Err(Upload::Client(_) | Upload::TooLarge) => return Err(End::ClientGone),
+                    }
+                }
+                Err(broken) => {
+                    drop(relay);
+                    return self.broken(broken, out.read && out.is_whole(), lease, attempt);
+                }
+            }
+        }
+    }
+
+    /// Streams what of a large command is still to come.
+    async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<(), End> {
+        let high_water = self.shared.snapshot().proxy.high_water;
+        self.client.set_deadline(Some(net::now() + self.idle_timeout));
+        let sent =
+            stream_command(&mut self.inbox, &self.client, &lease.socket, high_water, out.rest, out.continued).await;
+        match sent {
+            // a server that answers early (1153) and closes: its reply is what the client gets
+            Ok(()) | Err(Upload::ServerStopped) => Ok(()),
+            Err(Upload::Client(_)) => Err(End::ClientGone),
+            Err(Upload::TooLarge) => {
+                self.tell(&error::packet_too_large());
+                Err(End::Told)
+            }
+        }
+    }
+
+    /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
+    fn write_sync(&mut self, lease: &Lease, last_insert_id: bool) -> usize {
+        let mut count = 0;
+        if !Rc::ptr_eq(&lease.state, &self.state) {
+            count += sync_commands(&lease.state, &self.state, lease.guarded, &mut self.scratch);
+        }
+        if last_insert_id {
+            let mut text = vec![command::QUERY];
+            // writing into a Vec cannot fail
+            let _ = write!(text, "SET last_insert_id={}", self.last_insert_id);
+            frame(&text, 0, &mut self.scratch);
+            count += 1;
+        }
+        count
+    }
+
+    /// Brings a connection into the session's state and waits until it is. False: the connection was lost,
+    /// another may do.
+    pub(super) async fn apply_state(&mut self, lease: &mut Lease, attempt: &mut Attempt) -> Result<bool, reply::Err> {
+        let count = self.write_sync(lease, false);
+        if count == 0 {
+            return Ok(true);
+        }
+        lease.after = After::Close;
+        lease.socket.send(Buf::from_vec(std::mem::take(&mut self.scratch)));
+        match swallow(lease, count).await {
+            Ok(None) => {
+                lease.state = self.state.clone();
+                Ok(true)
+            }
+            Ok(Some(error)) => Err(error),
+            Err(_) => {
+                attempt.avoid = Some(lease.server.id);
+                Ok(false)
+            }
+        }
+    }
+
+    /// For commands that may have an effect: they are sent only when the state is known to be right.
+    async fn await_sync(&mut self, lease: &mut Lease, count: usize, read: bool, attempt: &mut Attempt) -> Result<Option<Ran>, End> {
+        match swallow(lease, count).await {
+            Ok(None) => Ok(None),
+            Ok(Some(error)) => self.sync_failed(lease, error).map(Some),
+            // nothing of the command itself was sent
+            Err(Broken::Server { cause, .. }) => self.lost(cause.to_string(), true, lease, attempt).map(Some),
+            Err(broken) => self.broken(broken, read, lease, attempt).map(Some),
+        }
+    }
+
+    fn sync_failed(&mut self, lease: &mut Lease, error: reply::Err) -> Result<Ran, End> {
+        lease.after = After::Reset;
+        self.tell(&error);
+        Ok(Ran::NotRun)
+    }
+
+    /// What a reply that did not come to its end means for the client.
+    fn broken(&mut self, broken: Broken, read: bool, lease: &Lease, attempt: &mut Attempt) -> Result<Ran, End> {
+        match broken {
+            Broken::Client(_) => Err(End::ClientGone),
+            Broken::Server { untouched: false, cause } => {
+                tracing::warn!(server = %lease.server.address, %cause, "a server was lost in the middle of a reply");
+                Err(End::ClientGone)
+            }
+            Broken::Protocol { untouched: false, what } => {
+                tracing::error!(server = %lease.server.address, what, "a server's reply does not follow the protocol");
+                Err(End::ClientGone)
+            }
+            Broken::Server { cause, .. } => self.lost(cause.to_string(), read, lease, attempt),
+            Broken::Protocol { what, .. } => {
+                tracing::error!(server = %lease.server.address, what, "a server's reply does not follow the protocol");
+                self.lost(what.to_string(), false, lease, attempt)
+            }
+        }
+    }
+
+    /// The server is gone and the client has seen nothing. `harmless`: nothing can have happened.
+    fn lost(&mut self, cause: String, harmless: bool, lease: &Lease, attempt: &mut Attempt) -> Result<Ran, End> {
+        self.shared.stats.server_connections_lost.add(1);
+        tracing::warn!(server = %lease.server.address, cause, "a server connection was lost");
+        let had_state = self.pins.leaves_state();
+        if harmless && !had_state && attempt.tries < 3 && !self.entry.stopped() {
+            attempt.tries += 1;
+            attempt.avoid = Some(lease.server.id);
+            return Ok(Ran::Lost);
+        }
+        self.tell(&error::server_lost());
+        // an open transaction or other state went with the connection: a later statement must not run
+        // as if it were still there
+        if had_state { Err(End::Told) } else { Ok(Ran::NotRun) }
+    }
+
+    /// An error for the client after which the connection is useless to it.
+    pub(super) fn tell_and_end(&mut self, error: &reply::Err) -> End {
+        self.client.send(error_packet(error, 1));
+        End::Told
+    }
+}
+
+/// Reads the replies to state statements; the first error is returned.
+async fn swallow(lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, Broken> {
+    let mut first = None;
+    for _ in 0..count {
+        let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
+        relay.run().await?;
+        first = first.or(relay.end.error);
+    }
+    Ok(first)
+}
+
+/// Reads a reply that nobody may see.
+async fn drain(lease: &mut Lease, command: u8) -> Result<(), Broken> {
+    Relay::new(&lease.socket, None, command, lease.capabilities).run().await.map(|_| ())
+}
