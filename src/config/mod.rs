@@ -42,7 +42,7 @@ pub struct Config {
 }
 
 /// `[proxy]`.
-#[derive(Debug, Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Proxy {
     pub listen: Vec<Listen>,
     /// Admin SQL (MySQL protocol); absent: not served.
@@ -79,6 +79,18 @@ pub struct Proxy {
     pub min_idle: u32,
     /// Prepared statements kept per server connection before the least recently used is closed. Default 256.
     pub max_prepared_per_connection: u32,
+}
+
+impl std::fmt::Debug for Proxy {
+    /// Without the admin password: configurations are logged.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy")
+            .field("listen", &self.listen)
+            .field("admin", &self.admin)
+            .field("http", &self.http)
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where clients connect.
