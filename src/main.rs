@@ -1,4 +1,6 @@
 //! Arguments, start, signals, stop.
+mod run;
+
 use clap::{Args, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -106,10 +108,11 @@ fn log_to_stderr() {
 
 /// Runs the proxy until it is told to stop.
 fn start(config_path: &Path, config: Config) -> ExitCode {
-    tracing::error!(
-        "{}: not wired yet ({})",
-        config_path.display(),
-        summary(&config)
-    );
-    ExitCode::FAILURE
+    match run::run(config_path, config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("umpire: {why}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,14 +1,13 @@
 //! The end of login (schema), and COM_CHANGE_USER: a login on a running session.
 use super::lease::Attempt;
 use super::login::{self, Dialogue, Refused};
-use super::turn::{Outgoing, Ran};
 use super::{error_packet, ok_packet, End, Session};
 use crate::backend::{initial_state, State};
 use crate::net;
 use crate::relay::Command;
 use crate::sniff::{Access, Sniffed, Verb};
 use crate::wire::handshake::ChangeUser;
-use crate::wire::{command, error, reply};
+use crate::wire::{error, reply};
 
 /// Checking a schema reads only.
 const CHECK: Sniffed = Sniffed { verb: Verb::Use, access: Access::Read, ..super::commands::NEUTRAL };

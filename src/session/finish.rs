@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// What hangs on the state's values.
-    fn state_changed(&mut self) {
+    pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
         if let Some(mode) = self.state.variable(b"sql_mode") {
             self.dialect.ansi_quotes = mode.windows(11).any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));

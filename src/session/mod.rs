@@ -8,7 +8,7 @@ mod change_user;
 mod commands;
 mod execute;
 mod finish;
-mod kill;
+pub mod kill;
 mod known_writes;
 mod lease;
 mod login;

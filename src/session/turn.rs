@@ -134,7 +134,7 @@ impl Session {
     }
 
     /// Streams what of a large command is still to come.
-    async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<(), End> {
+    pub(super) async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<(), End> {
         let high_water = self.shared.snapshot().proxy.high_water;
         self.client.set_deadline(Some(net::now() + self.idle_timeout));
         let sent =
@@ -206,7 +206,7 @@ impl Session {
     }
 
     /// What a reply that did not come to its end means for the client.
-    fn broken(&mut self, broken: Broken, read: bool, lease: &Lease, attempt: &mut Attempt) -> Result<Ran, End> {
+    pub(super) fn broken(&mut self, broken: Broken, read: bool, lease: &Lease, attempt: &mut Attempt) -> Result<Ran, End> {
         match broken {
             Broken::Client(_) => Err(End::ClientGone),
             Broken::Server { untouched: false, cause } => {

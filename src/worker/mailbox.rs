@@ -1,6 +1,7 @@
 //! Messages to a worker from the control thread and from other workers.
 use crate::net::Wake;
 use crate::observe::{PoolInfo, SessionInfo};
+use crate::session::shared::KillOutcome;
 use crate::topology::{ServerId, Snapshot};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender};
@@ -20,8 +21,11 @@ pub enum Message {
     Pools(Reply<Vec<PoolInfo>>),
     /// Turn latencies in microseconds since start.
     Latency(Reply<hdrhistogram::Histogram<u64>>),
-    /// KILL of a client-visible connection id from the admin port; replies whether it was here.
-    Kill { id: u32, query_only: bool, reply: Reply<bool> },
+    /// KILL of a client-visible connection id. `user`: only a session of this user (a client asks); None:
+    /// any (the admin port asks).
+    Kill { id: u32, query_only: bool, user: Option<String>, reply: Reply<KillOutcome> },
+    /// The answer to a KILL that this worker sent to another.
+    KillDone { ticket: u64, outcome: KillOutcome },
     /// Stop accepting; idle sessions are closed, others after their turn or transaction; the worker
     /// ends when none is left or the deadline is over.
     Drain(Duration),

@@ -1,0 +1,142 @@
+//! From a configuration to running threads, and back.
+//!
+//! Listening sockets first, so that a wrong address is found before anything runs; then the control thread,
+//! which learns what the servers are; then the workers. The process ends when the last worker has.
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::mpsc::{channel, sync_channel, Receiver};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use umpire::config::{Config, Workers};
+use umpire::control::{self, ControlInput, Handle};
+use umpire::net::Wake;
+use umpire::observe::WorkerStats;
+use umpire::topology::Snapshot;
+use umpire::wire::auth::caching_sha2::KeyPair;
+use umpire::worker::mailbox::{Mailbox, Message};
+use umpire::worker::{self, Bound, Input};
+
+/// The first snapshot comes after one round of checks, at most.
+const FIRST_SNAPSHOT: Duration = Duration::from_secs(30);
+
+/// Runs until the workers have drained.
+pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
+    let cpus = cpus(&config.proxy.workers)?;
+    let bound = Bound::bind(&config.proxy.listen, cpus.len()).map_err(|e| e.to_string())?;
+    let keys = Arc::new(KeyPair::generate());
+    let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
+    let (mailboxes, ends) = mailboxes(cpus.len())?;
+    let (stop, stopped) = oneshot::channel();
+    let (started, snapshot) = channel();
+    let input = ControlInput {
+        config: config.clone(),
+        config_path: config_path.to_owned(),
+        mailboxes: mailboxes.clone(),
+        worker_stats: stats.clone(),
+        started,
+        serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(handle))),
+        stop: stopped,
+    };
+    let control = spawn("control", move || control::run(input).map_err(|e| format!("control thread: {e}")))?;
+    let Ok(snapshot) = snapshot.recv_timeout(FIRST_SNAPSHOT) else {
+        drop(stop);
+        return Err(ended(control).err().unwrap_or_else(|| "the control thread did not start".to_string()));
+    };
+    let shared = Common { keys, snapshot, stats, mailboxes };
+    let outcome = run_workers(cpus, bound, ends, shared);
+    // the control thread may have ended by itself: then there is nobody to tell
+    let _ = stop.send(());
+    let control = ended(control);
+    outcome.and(control)
+}
+
+/// What all workers are started with.
+struct Common {
+    keys: Arc<KeyPair>,
+    snapshot: Arc<Snapshot>,
+    stats: Vec<Arc<WorkerStats>>,
+    mailboxes: Vec<Mailbox>,
+}
+
+type Ends = Vec<(Wake, Receiver<Message>)>;
+
+fn mailboxes(count: usize) -> Result<(Vec<Mailbox>, Ends), String> {
+    let mut mailboxes = Vec::new();
+    let mut ends = Vec::new();
+    for _ in 0..count {
+        let wake = Wake::new().map_err(|e| format!("eventfd: {e}"))?;
+        let (mailbox, inbox) = Mailbox::new(wake.clone());
+        mailboxes.push(mailbox);
+        ends.push((wake, inbox));
+    }
+    Ok((mailboxes, ends))
+}
+
+fn run_workers(cpus: Vec<usize>, bound: Bound, ends: Ends, common: Common) -> Result<(), String> {
+    let (started, starts) = sync_channel(cpus.len());
+    let mut threads = Vec::new();
+    for (index, ((cpu, listeners), (wake, inbox))) in cpus.iter().zip(bound.per_worker).zip(ends).enumerate() {
+        let input = worker_input(index, *cpu, listeners, wake, inbox, &common);
+        let started = started.clone();
+        threads.push(spawn(&format!("worker-{index}"), move || {
+            worker::run(input, started);
+            Ok(())
+        })?);
+    }
+    drop(started);
+    for answer in starts.iter().take(cpus.len()) {
+        if let Err(why) = answer {
+            common.mailboxes.iter().for_each(|m| drop(m.send(Message::Drain(Duration::ZERO))));
+            return Err(why);
+        }
+    }
+    tracing::info!(workers = cpus.len(), cpus = ?cpus, "ready for clients");
+    threads.into_iter().map(ended).collect()
+}
+
+fn worker_input(
+    index: usize,
+    cpu: usize,
+    listeners: Vec<OwnedFd>,
+    wake: Wake,
+    inbox: Receiver<Message>,
+    common: &Common,
+) -> Input {
+    Input {
+        index,
+        cpu,
+        listeners,
+        snapshot: common.snapshot.clone(),
+        stats: common.stats[index].clone(),
+        keys: common.keys.clone(),
+        wake,
+        inbox,
+        mailboxes: common.mailboxes.clone(),
+        all_stats: common.stats.clone(),
+    }
+}
+
+/// The CPUs to run on: those of the process's affinity mask, or the configured ones among them.
+fn cpus(workers: &Workers) -> Result<Vec<usize>, String> {
+    let allowed: Vec<usize> = core_affinity::get_core_ids().unwrap_or_default().iter().map(|c| c.id).collect();
+    if allowed.is_empty() {
+        return Err("the CPUs of this process cannot be read (sched_getaffinity)".to_string());
+    }
+    match workers {
+        Workers::Auto => Ok(allowed),
+        Workers::Cpus(wanted) => match wanted.iter().find(|c| !allowed.contains(c)) {
+            None => Ok(wanted.clone()),
+            Some(missing) => Err(format!("proxy.workers names CPU {missing}; this process may use {allowed:?}")),
+        },
+    }
+}
+
+fn spawn<T: Send + 'static>(name: &str, f: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, String> {
+    Builder::new().name(name.to_string()).spawn(f).map_err(|e| format!("thread {name}: {e}"))
+}
+
+fn ended(thread: JoinHandle<Result<(), String>>) -> Result<(), String> {
+    thread.join().unwrap_or_else(|_| Err("a thread panicked: see the log above".to_string()))
+}

@@ -1,0 +1,60 @@
+//! New clients: accepted here, or handed to the least loaded worker.
+use super::mailbox::Message;
+use super::Worker;
+use crate::net::{self, Socket};
+use crate::session;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+/// A worker hands a new client on only if another has this many fewer: a hand-over wakes that worker.
+const UNEVEN: u64 = 4;
+
+pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
+    loop {
+        match worker.listeners[listener].accept().await {
+            Ok(Some((socket, _peer))) => place(&worker, socket, listener),
+            Ok(None) => return,
+            Err(cause) => {
+                tracing::error!(worker = worker.shared.worker, %cause, "a listening socket failed: it accepts no more");
+                return;
+            }
+        }
+    }
+}
+
+/// Serves the client here unless another worker has clearly fewer.
+fn place(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
+    let mine = worker.shared.stats.clients.get();
+    let least = worker.all_stats.iter().enumerate().min_by_key(|(_, stats)| stats.clients.get());
+    if let Some((index, stats)) = least {
+        // an eighth more than the least loaded is even enough
+        if index != worker.shared.worker && mine > stats.clients.get() + UNEVEN + mine / 8 {
+            worker.mailboxes[index].send(Message::Accepted { socket, listener });
+            return;
+        }
+    }
+    serve(worker, socket);
+}
+
+/// Starts a session's task.
+pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd) {
+    let client = match Socket::from_fd(socket) {
+        Ok(client) => client,
+        Err(cause) => {
+            tracing::debug!(%cause, "a client was gone before it was served");
+            return;
+        }
+    };
+    let stats = &worker.shared.stats;
+    let limit = u64::from(worker.shared.snapshot().proxy.max_connections);
+    let total: u64 = worker.all_stats.iter().map(|s| s.clients.get()).sum();
+    stats.clients.add(1);
+    worker.clients.set(worker.clients.get() + 1);
+    let worker = worker.clone();
+    net::spawn(async move {
+        session::serve(client, worker.shared.clone(), total >= limit).await;
+        worker.shared.stats.clients.sub(1);
+        worker.clients.set(worker.clients.get() - 1);
+        worker.end_if_drained();
+    });
+}
