@@ -1,1 +1,115 @@
-fn main(){}
+//! Arguments, start, signals, stop.
+use clap::{Args, Parser, Subcommand};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tracing_subscriber::filter::{EnvFilter, LevelFilter};
+use umpire::config::{self, Config};
+
+/// Exit code of a wrong command line or configuration.
+const WRONG_INPUT: u8 = 2;
+
+/// A MySQL proxy: one pinned io_uring executor per core, read/write splitting, connection
+/// multiplexing.
+#[derive(Parser)]
+#[command(
+    name = "umpire",
+    version,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: Option<Run>,
+}
+
+#[derive(Args)]
+struct Run {
+    /// Run in the foreground with this configuration; logs go to stderr (RUST_LOG sets their level)
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Validate a configuration; exits with 0 when it is right, with 2 and every error when not
+    Check {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match (arguments.command, arguments.run) {
+        (Some(Command::Check { file }), _) => check(&file),
+        (None, Some(run)) => serve(&run.config),
+        // clap shows its help before this is reached
+        (None, None) => ExitCode::from(WRONG_INPUT),
+    }
+}
+
+fn check(file: &Path) -> ExitCode {
+    let examined = config::read(file);
+    for warning in &examined.warnings {
+        eprintln!("warning: {warning}");
+    }
+    match examined.result {
+        Ok(config) => {
+            println!("{}: ok ({})", file.display(), summary(&config));
+            ExitCode::SUCCESS
+        }
+        Err(errors) => {
+            eprintln!("{errors}");
+            ExitCode::from(WRONG_INPUT)
+        }
+    }
+}
+
+/// "2 groups, 1 server, 3 users".
+fn summary(config: &Config) -> String {
+    let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let servers = config.groups.iter().map(|group| group.servers.len()).sum();
+    [
+        (config.groups.len(), "group"),
+        (servers, "server"),
+        (config.users.len(), "user"),
+    ]
+    .map(|(n, what)| counted(n, what))
+    .join(", ")
+}
+
+fn serve(file: &Path) -> ExitCode {
+    log_to_stderr();
+    match config::load(file) {
+        Ok(config) => start(file, config),
+        Err(errors) => {
+            // not through the log, whose level may hide it
+            eprintln!("{errors}");
+            ExitCode::from(WRONG_INPUT)
+        }
+    }
+}
+
+fn log_to_stderr() {
+    let filter = EnvFilter::builder()
+        .with_default_directive(LevelFilter::INFO.into())
+        .from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}
+
+/// Runs the proxy until it is told to stop.
+fn start(config_path: &Path, config: Config) -> ExitCode {
+    tracing::error!(
+        "{}: not wired yet ({})",
+        config_path.display(),
+        summary(&config)
+    );
+    ExitCode::FAILURE
+}

@@ -1,6 +1,34 @@
 //! Configuration: TOML text → validated types.
 //!
-//! [`Config`] holds only values that passed validation; nothing downstream checks again.
+//! [`Config`] holds only values that passed validation; nothing downstream checks again. [`load`]
+//! reads a file, [`parse`] a text; both report every error they find, each with its line.
+//!
+//! | file | job |
+//! |---|---|
+//! | `load.rs` | file and text → [`Config`], the whole document |
+//! | `proxy.rs`, `group.rs`, `user.rs` | one section each |
+//! | `secret.rs` | passwords: in place, in files, hashed |
+//! | `value.rs` | addresses, networks, hashes (pure) |
+//! | `walk.rs` | typed access to the parsed tables; unknown keys |
+//! | `error.rs` | what is wrong, where, and how it is shown |
+//! | `reload.rs` | what a reload cannot change |
+mod error;
+mod group;
+mod load;
+mod proxy;
+mod reload;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod user;
+mod value;
+mod walk;
+
+pub use error::{ConfigError, Problem};
+pub use load::{examine, load, parse, read, Examined};
+pub use reload::needs_restart;
+pub use secret::{read_secret_file, SecretFile};
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +42,7 @@ pub struct Config {
 }
 
 /// `[proxy]`.
-#[derive(Debug, Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Proxy {
     pub listen: Vec<Listen>,
     /// Admin SQL (MySQL protocol); absent: not served.
@@ -53,12 +81,35 @@ pub struct Proxy {
     pub max_prepared_per_connection: u32,
 }
 
+impl std::fmt::Debug for Proxy {
+    /// Without the admin password: configurations are logged.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy")
+            .field("listen", &self.listen)
+            .field("admin", &self.admin)
+            .field("http", &self.http)
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     Tcp(SocketAddr),
     Unix(PathBuf),
 }
 
+impl std::fmt::Display for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Listen::Tcp(a) => write!(f, "{a}"),
+            Listen::Unix(p) => write!(f, "unix:{}", p.display()),
+        }
+    }
+}
+
+/// Where the worker threads run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workers {
     /// One per CPU of the process's affinity mask.
@@ -78,12 +129,15 @@ pub struct Group {
     pub monitor: Option<Monitor>,
 }
 
+/// How a user's reads are kept from missing that user's own writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadYourWrites {
+    /// For `read_your_writes_window` after a write all reads go to the primary.
     Timer,
     Off,
 }
 
+/// One server of a group.
 #[derive(Debug, Clone)]
 pub struct Server {
     pub address: Address,
@@ -94,6 +148,7 @@ pub struct Server {
     pub max_connections: u32,
 }
 
+/// The role that the operator gave a server; who really is the primary is learnt from the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Primary,
@@ -119,11 +174,21 @@ impl std::fmt::Display for Address {
 }
 
 /// The account with which the control thread checks servers.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Monitor {
     pub user: String,
     pub password: String,
     pub interval: Duration,
+}
+
+impl std::fmt::Debug for Monitor {
+    /// Without the password: configurations are logged.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor")
+            .field("user", &self.user)
+            .field("interval", &self.interval)
+            .finish_non_exhaustive()
+    }
 }
 
 /// `[[user]]`.
@@ -149,7 +214,11 @@ pub enum Secret {
     /// `password_hash = "*…40 hex…"`: SHA1(SHA1(password)), mysql_native_password.
     Native([u8; 20]),
     /// `password_hash = "$A$005$…"`: salt (20 bytes) and digest (43 bytes) of caching_sha2_password.
-    CachingSha2 { rounds: u32, salt: Vec<u8>, digest: Vec<u8> },
+    CachingSha2 {
+        rounds: u32,
+        salt: Vec<u8>,
+        digest: Vec<u8>,
+    },
 }
 
 impl std::fmt::Debug for Secret {
@@ -158,8 +227,32 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// A network of client addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cidr {
     pub address: IpAddr,
+    /// Leading bits that count: 0..=32 for IPv4, 0..=128 for IPv6.
     pub prefix: u8,
+}
+
+impl Cidr {
+    /// Whether `client` is in this network. An IPv4 client that reached an IPv6 listener
+    /// (`::ffff:a.b.c.d`) is matched as IPv4.
+    pub fn contains(&self, client: IpAddr) -> bool {
+        match (self.address, client.to_canonical()) {
+            (IpAddr::V4(net), IpAddr::V4(ip)) => {
+                let mask = u32::MAX
+                    .checked_shl(32 - u32::from(self.prefix))
+                    .unwrap_or(0);
+                u32::from(net) & mask == u32::from(ip) & mask
+            }
+            (IpAddr::V6(net), IpAddr::V6(ip)) => {
+                let mask = u128::MAX
+                    .checked_shl(128 - u32::from(self.prefix))
+                    .unwrap_or(0);
+                u128::from(net) & mask == u128::from(ip) & mask
+            }
+            _ => false,
+        }
+    }
 }

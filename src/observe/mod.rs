@@ -1,4 +1,13 @@
 //! Metric names, counters, histograms and the records that workers hand to the control thread.
+//!
+//! Names are constants of [`names`]; [`prometheus`] writes them all as text.
+pub mod names;
+mod prometheus;
+#[cfg(test)]
+mod tests;
+
+pub use prometheus::{escape_label, prometheus, ServerInfo};
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A counter with one writer (its worker) and any number of readers: load and store, no

@@ -2,6 +2,22 @@
 //!
 //! A worker takes one [`Snapshot`] per turn. Objects that must outlive a reload (connection
 //! budgets, a user's last write) are `Arc`s carried from one snapshot to the next.
+//!
+//! | file | job |
+//! |---|---|
+//! | `build.rs` | configuration + what was learnt of the servers → snapshot |
+//! | `primary.rs` | which server of a group is its primary (pure) |
+//! | `greeting.rs` | what a group's clients are greeted with |
+mod build;
+mod greeting;
+mod primary;
+#[cfg(test)]
+mod tests;
+
+pub use build::{Built, Learnt, ServerIds};
+pub use greeting::compare_versions;
+pub use primary::{derive_primary, Decision, Memory};
+
 use crate::config;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,6 +35,7 @@ pub struct Snapshot {
     pub users: HashMap<Box<str>, Arc<User>, ahash::RandomState>,
 }
 
+/// One primary and its replicas, as known now.
 #[derive(Debug)]
 pub struct Group {
     pub name: String,
@@ -54,6 +71,7 @@ impl Greeting {
     }
 }
 
+/// One server of a group, as known now.
 #[derive(Debug)]
 pub struct Server {
     /// Stable for the life of the process as long as the address stays configured.
@@ -67,9 +85,11 @@ pub struct Server {
     pub budget: Arc<Budget>,
 }
 
+/// Names a server in pools and messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerId(pub u32);
 
+/// Where to connect: no name left to resolve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     Tcp(SocketAddr),
@@ -98,18 +118,26 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// `limit` tokens, none taken.
     pub fn new(limit: u32) -> Budget {
-        Budget { limit: AtomicU32::new(limit), used: AtomicU32::new(0) }
+        Budget {
+            limit: AtomicU32::new(limit),
+            used: AtomicU32::new(0),
+        }
     }
     /// Takes one token; false: the limit is reached.
     pub fn try_take(&self) -> bool {
         let limit = self.limit.load(Relaxed);
-        self.used.fetch_update(Relaxed, Relaxed, |n| (n < limit).then_some(n + 1)).is_ok()
+        self.used
+            .fetch_update(Relaxed, Relaxed, |n| (n < limit).then_some(n + 1))
+            .is_ok()
     }
+    /// Returns a token to the budget it was taken from.
     pub fn give_back(&self) {
         let before = self.used.fetch_sub(1, Relaxed);
         debug_assert!(before > 0);
     }
+    /// A limit below what is used takes nothing away: new tokens wait until enough came back.
     pub fn set_limit(&self, limit: u32) {
         self.limit.store(limit, Relaxed);
     }
@@ -121,6 +149,7 @@ impl Budget {
     }
 }
 
+/// One user with what all workers share about it.
 #[derive(Debug)]
 pub struct User {
     pub config: config::User,

@@ -1,0 +1,269 @@
+//! The sections `[[group]]` with their servers and monitors.
+use super::proxy::{count, in_ms};
+use super::secret::{self, Reader};
+use super::value;
+use super::walk::{Findings, Found, Number, Section};
+use super::{Address, Group, Listen, Monitor, ReadYourWrites, Role, Server};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+const WINDOW: Number = Number {
+    key: "read_your_writes_window_ms",
+    unit: "milliseconds",
+    range: 0..3_600_001,
+    default: 300,
+};
+const MAX_LAG: Number = Number {
+    key: "max_replica_lag_ms",
+    unit: "milliseconds",
+    range: 1..86_400_001,
+    default: 5_000,
+};
+const WEIGHT: Number = Number {
+    key: "weight",
+    unit: "shares",
+    range: 0..10_001,
+    default: 0,
+};
+const SERVER_CONNECTIONS: Number = Number {
+    key: "max_connections",
+    unit: "connections",
+    range: 1..100_001,
+    default: 200,
+};
+const INTERVAL: Number = Number {
+    key: "interval_ms",
+    unit: "milliseconds",
+    range: 10..3_600_001,
+    default: 1_000,
+};
+/// Longest name of a group, in characters.
+const MAX_NAME: usize = 64;
+
+/// What earlier groups used, with its line.
+#[derive(Default)]
+struct Seen {
+    names: HashMap<String, usize>,
+    addresses: HashMap<Address, usize>,
+}
+
+/// Reads all groups. `listen` are Umpire's own addresses, which no server can have.
+pub(super) fn read(
+    top: &mut Section<'_, '_>,
+    listen: &[Listen],
+    findings: &Findings<'_>,
+    secrets: Reader<'_>,
+) -> Vec<Group> {
+    let sections = top.tables("group");
+    if sections.is_empty() && !top.has("group") {
+        findings.error(
+            0,
+            "group",
+            "missing: at least one [[group]] with its servers",
+        );
+    }
+    let mut seen = Seen::default();
+    sections
+        .into_iter()
+        .map(|section| group(section, &mut seen, listen, findings, secrets))
+        .collect()
+}
+
+/// A name of a group: not empty, printable. Reported when wrong.
+fn name(
+    section: &mut Section<'_, '_>,
+    seen: &mut HashMap<String, usize>,
+    findings: &Findings<'_>,
+) -> String {
+    let Some(found) = section.required("name", "every group needs a name") else {
+        return String::new();
+    };
+    let name = found.value;
+    if name.is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        findings.error(
+            found.at,
+            &found.key,
+            format!("a group's name has 1 to {MAX_NAME} printable characters"),
+        );
+    } else if let Some(line) = seen.insert(name.to_owned(), findings.line(found.at)) {
+        findings.error(
+            found.at,
+            &found.key,
+            format!("there is a group {name:?} already, at line {line}"),
+        );
+    }
+    name.to_owned()
+}
+
+fn group(
+    mut section: Section<'_, '_>,
+    seen: &mut Seen,
+    listen: &[Listen],
+    findings: &Findings<'_>,
+    secrets: Reader<'_>,
+) -> Group {
+    let group = Group {
+        name: name(&mut section, &mut seen.names, findings),
+        servers: servers(&mut section, &mut seen.addresses, listen, findings),
+        read_write_split: section.boolean("read_write_split", true),
+        read_your_writes: read_your_writes(&mut section, findings),
+        read_your_writes_window: in_ms(&mut section, &WINDOW),
+        max_replica_lag: in_ms(&mut section, &MAX_LAG),
+        monitor: section
+            .table("monitor")
+            .map(|table| monitor(table, findings, secrets)),
+    };
+    section.finish();
+    group
+}
+
+fn read_your_writes(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> ReadYourWrites {
+    let Some(found) = section.string("read_your_writes") else {
+        return ReadYourWrites::Timer;
+    };
+    match found.value {
+        "timer" => {}
+        "off" => return ReadYourWrites::Off,
+        "gtid" => {
+            let version = env!("CARGO_PKG_VERSION");
+            let message =
+                format!("Umpire {version} does not support \"gtid\" yet; use \"timer\" or \"off\"");
+            findings.error(found.at, &found.key, message);
+        }
+        other => findings.error(
+            found.at,
+            &found.key,
+            format!("{other:?} is not one of \"timer\", \"off\""),
+        ),
+    }
+    ReadYourWrites::Timer
+}
+
+fn servers(
+    section: &mut Section<'_, '_>,
+    seen: &mut HashMap<Address, usize>,
+    listen: &[Listen],
+    findings: &Findings<'_>,
+) -> Vec<Server> {
+    let tables = section.tables("servers");
+    if section.lacks_members("servers") {
+        findings.error(
+            section.at,
+            &section.path_of("servers"),
+            "a group needs at least one server",
+        );
+    }
+    let mut servers: Vec<Server> = Vec::new();
+    for mut table in tables {
+        let at = table.at;
+        let path = table.path.clone();
+        let server = server(&mut table, seen, listen, findings);
+        table.finish();
+        if server.as_ref().is_some_and(|s| s.role == Role::Primary)
+            && servers.iter().any(|s| s.role == Role::Primary)
+        {
+            findings.error(
+                at,
+                &path,
+                "a second primary; a group has one, the others are replicas",
+            );
+        }
+        servers.extend(server);
+    }
+    servers
+}
+
+fn server(
+    table: &mut Section<'_, '_>,
+    seen: &mut HashMap<Address, usize>,
+    listen: &[Listen],
+    findings: &Findings<'_>,
+) -> Option<Server> {
+    let address = table
+        .required(
+            "address",
+            "a server needs an address, such as \"127.0.0.1:3306\"",
+        )
+        .and_then(|text| server_address(text, seen, listen, findings));
+    let role = role(table, findings);
+    let weight = table
+        .number_if_given(&WEIGHT)
+        .and_then(|w| u32::try_from(w).ok());
+    let max_connections = count(table, &SERVER_CONNECTIONS);
+    let role = role?;
+    Some(Server {
+        address: address?,
+        role,
+        // the primary takes reads only where the operator asks for it
+        weight: weight.unwrap_or(u32::from(role == Role::Replica)),
+        max_connections,
+    })
+}
+
+fn role(table: &mut Section<'_, '_>, findings: &Findings<'_>) -> Option<Role> {
+    let found = table.required("role", "\"primary\" or \"replica\"")?;
+    match found.value {
+        "primary" => Some(Role::Primary),
+        "replica" => Some(Role::Replica),
+        other => {
+            findings.error(
+                found.at,
+                &found.key,
+                format!("{other:?} is not one of \"primary\", \"replica\""),
+            );
+            None
+        }
+    }
+}
+
+fn server_address(
+    text: Found<&str>,
+    seen: &mut HashMap<Address, usize>,
+    listen: &[Listen],
+    findings: &Findings<'_>,
+) -> Option<Address> {
+    let wrong = |message: String| findings.error(text.at, &text.key, message);
+    let address = value::address(text.value).map_err(wrong).ok()?;
+    let wrong = |message: String| findings.error(text.at, &text.key, message);
+    if let Some(own) = listen.iter().find(|own| reaches(&address, own)) {
+        wrong(format!("{address} is where Umpire itself listens ({own})"));
+    }
+    if let Some(line) = seen.insert(address.clone(), findings.line(text.at)) {
+        wrong(format!(
+            "{address} is a server already, at line {line}; each server belongs to one group"
+        ));
+    }
+    Some(address)
+}
+
+/// Whether connecting to `server` surely ends at Umpire's own listener. Names are not looked up.
+fn reaches(server: &Address, listen: &Listen) -> bool {
+    match (server, listen) {
+        (Address::Unix(server), Listen::Unix(own)) => server == own,
+        (Address::Tcp(host, port), Listen::Tcp(own)) => {
+            let loopback = IpAddr::from([127, 0, 0, 1]);
+            let ip = if host == "localhost" {
+                Some(loopback)
+            } else {
+                host.parse().ok()
+            };
+            let same =
+                |ip: IpAddr| ip == own.ip() || (own.ip().is_unspecified() && ip.is_loopback());
+            *port == own.port() && ip.is_some_and(|ip| ip.is_ipv4() == own.is_ipv4() && same(ip))
+        }
+        _ => false,
+    }
+}
+
+fn monitor(mut table: Section<'_, '_>, findings: &Findings<'_>, secrets: Reader<'_>) -> Monitor {
+    let monitor = Monitor {
+        user: table
+            .required("user", "the account that checks the servers")
+            .map_or("", |f| f.value)
+            .to_owned(),
+        password: secret::monitor(&mut table, findings, secrets).unwrap_or_default(),
+        interval: in_ms(&mut table, &INTERVAL),
+    };
+    table.finish();
+    monitor
+}

@@ -1,0 +1,42 @@
+//! What a reload cannot change.
+use super::{Config, Listen, Workers};
+use std::fmt::Display;
+
+/// The keys whose new value takes effect only at the next start, a sentence each; empty: `new` can
+/// replace `old` while running.
+pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
+    let (old, new) = (&old.proxy, &new.proxy);
+    let changed = [
+        ("listen", listen(&old.listen), listen(&new.listen)),
+        ("admin", service(old.admin), service(new.admin)),
+        ("http", service(old.http), service(new.http)),
+        ("workers", workers(&old.workers), workers(&new.workers)),
+    ];
+    changed
+        .into_iter()
+        .filter(|(_, old, new)| old != new)
+        .map(|(key, old, new)| {
+            format!("proxy.{key} changed from {old} to {new}: takes effect after a restart")
+        })
+        .collect()
+}
+
+/// In the order of the file: workers name a listener by its position.
+fn listen(list: &[Listen]) -> String {
+    format!("[{}]", join(list))
+}
+
+fn service(address: Option<std::net::SocketAddr>) -> String {
+    address.map_or("none".into(), |address| address.to_string())
+}
+
+fn workers(workers: &Workers) -> String {
+    match workers {
+        Workers::Auto => "auto".into(),
+        Workers::Cpus(cpus) => format!("[{}]", join(cpus)),
+    }
+}
+
+fn join<T: Display>(list: &[T]) -> String {
+    list.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}

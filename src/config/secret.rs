@@ -1,0 +1,187 @@
+//! Passwords: in place, in files of their own, hashed. No message here ever shows one.
+use super::value;
+use super::walk::{Findings, Found, Section};
+use super::Secret;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Larger files are not passwords; a wrong path must not fill the memory.
+const MAX_FILE: u64 = 64 * 1024;
+/// Permission bit: others may read.
+const OTHERS_READ: u32 = 0o004;
+
+/// What a reader of secret files returns.
+pub struct SecretFile {
+    pub bytes: Vec<u8>,
+    /// Everyone on the machine may read the file.
+    pub world_readable: bool,
+}
+
+/// Opens the files that `password_file` names, with the path as it is written.
+pub(super) type Reader<'r> = &'r dyn Fn(&Path) -> io::Result<SecretFile>;
+
+/// Reads a file of at most 64 KiB with its permissions.
+pub fn read_secret_file(path: &Path) -> io::Result<SecretFile> {
+    let file = std::fs::File::open(path)?;
+    let world_readable = is_world_readable(&file)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "larger than 64 KiB, not a password",
+        ));
+    }
+    Ok(SecretFile {
+        bytes,
+        world_readable,
+    })
+}
+
+pub(super) fn is_world_readable(file: &std::fs::File) -> io::Result<bool> {
+    Ok(file.metadata()?.permissions().mode() & OTHERS_READ != 0)
+}
+
+/// A user's secret: exactly one of three keys. None: missing or wrong, and reported.
+pub(super) fn user(
+    section: &mut Section<'_, '_>,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+) -> Option<Secret> {
+    let alone = exactly_one(
+        section,
+        findings,
+        &["password", "password_file", "password_hash"],
+    );
+    let hash = section.string("password_hash").and_then(|found| {
+        let parsed = value::password_hash(found.value);
+        parsed
+            .map_err(|message| findings.error(found.at, &found.key, message))
+            .ok()
+    });
+    let plain = plain(section, "password", "password_file", findings, read).map(Secret::Plain);
+    hash.or(plain).filter(|_| alone)
+}
+
+/// The monitor's password: exactly one of two keys.
+pub(super) fn monitor(
+    section: &mut Section<'_, '_>,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+) -> Option<String> {
+    let alone = exactly_one(section, findings, &["password", "password_file"]);
+    plain(section, "password", "password_file", findings, read).filter(|_| alone)
+}
+
+/// The admin account's password: at most one of two keys; absent: none.
+pub(super) fn admin(
+    section: &mut Section<'_, '_>,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+) -> Option<String> {
+    at_most_one(
+        section,
+        findings,
+        &["admin_password", "admin_password_file"],
+    );
+    plain(
+        section,
+        "admin_password",
+        "admin_password_file",
+        findings,
+        read,
+    )
+}
+
+fn exactly_one(section: &Section<'_, '_>, findings: &Findings<'_>, keys: &[&str]) -> bool {
+    if !keys.iter().any(|key| section.has(key)) {
+        findings.error(
+            section.at,
+            &section.path,
+            format!("needs one of {}", keys.join(", ")),
+        );
+        return false;
+    }
+    at_most_one(section, findings, keys)
+}
+
+fn at_most_one(section: &Section<'_, '_>, findings: &Findings<'_>, keys: &[&str]) -> bool {
+    let given: Vec<&str> = keys
+        .iter()
+        .copied()
+        .filter(|key| section.has(key))
+        .collect();
+    if given.len() > 1 {
+        let message = format!(
+            "has {}; only one of {} may be given",
+            given.join(" and "),
+            keys.join(", ")
+        );
+        findings.error(section.at, &section.path, message);
+    }
+    given.len() <= 1
+}
+
+fn plain(
+    section: &mut Section<'_, '_>,
+    in_place: &'static str,
+    in_file: &'static str,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+) -> Option<String> {
+    let file = section
+        .string(in_file)
+        .and_then(|found| from_file(&found, findings, read));
+    let text = section.string(in_place).and_then(|found| {
+        let first = findings
+            .plain_secret
+            .get()
+            .map_or(found.at, |at| at.min(found.at));
+        findings.plain_secret.set(Some(first));
+        without_nul(found.value, &found, findings)
+    });
+    text.or(file)
+}
+
+/// The file's text without the line end that editors put behind it.
+fn from_file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> Option<String> {
+    let wrong = |message: String| findings.error(found.at, &found.key, message);
+    let file = match read(Path::new(found.value)) {
+        Ok(file) => file,
+        Err(e) => {
+            wrong(format!("{:?} cannot be read: {e}", found.value));
+            return None;
+        }
+    };
+    if file.world_readable {
+        let message = format!(
+            "{:?} can be read by every user of this machine; chmod 600 it",
+            found.value
+        );
+        findings.warning(found.at, &found.key, message);
+    }
+    let Ok(text) = String::from_utf8(file.bytes) else {
+        wrong(format!("{:?} is not UTF-8 text", found.value));
+        return None;
+    };
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let password = line.strip_suffix('\r').unwrap_or(line);
+    if password.is_empty() || password.contains('\n') {
+        wrong(format!(
+            "{:?} does not hold one line with the password",
+            found.value
+        ));
+        return None;
+    }
+    without_nul(password, found, findings)
+}
+
+/// The protocol ends a password at its first NUL.
+fn without_nul(password: &str, found: &Found<&str>, findings: &Findings<'_>) -> Option<String> {
+    if password.contains('\0') {
+        findings.error(found.at, &found.key, "a password cannot hold a NUL");
+        return None;
+    }
+    Some(password.to_owned())
+}

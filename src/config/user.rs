@@ -1,0 +1,139 @@
+//! The sections `[[user]]`.
+use super::secret::{self, Reader};
+use super::value;
+use super::walk::{nearest, Findings, Found, Number, Section};
+use super::{Cidr, Group, Secret, User};
+use std::collections::HashMap;
+
+const MAX_CONNECTIONS: Number = Number {
+    key: "max_connections",
+    unit: "connections",
+    range: 1..1_000_001,
+    default: 0,
+};
+const QPS: Number = Number {
+    key: "qps",
+    unit: "statements a second",
+    range: 1..10_000_001,
+    default: 0,
+};
+/// Longest user name in characters: MariaDB's limit (MySQL's is 32).
+const MAX_NAME: usize = 128;
+
+/// Reads all users; `groups` are the names they may point to.
+pub(super) fn read(
+    top: &mut Section<'_, '_>,
+    groups: &[Group],
+    findings: &Findings<'_>,
+    secrets: Reader<'_>,
+) -> Vec<User> {
+    let sections = top.tables("user");
+    if sections.is_empty() && !top.has("user") {
+        findings.error(
+            0,
+            "user",
+            "missing: at least one [[user]], or nobody can log in",
+        );
+    }
+    let mut seen = HashMap::new();
+    sections
+        .into_iter()
+        .map(|section| user(section, &mut seen, groups, findings, secrets))
+        .collect()
+}
+
+fn user(
+    mut section: Section<'_, '_>,
+    seen: &mut HashMap<String, usize>,
+    groups: &[Group],
+    findings: &Findings<'_>,
+    secrets: Reader<'_>,
+) -> User {
+    let number = |section: &mut Section<'_, '_>, spec| {
+        section
+            .number_if_given(spec)
+            .and_then(|n| n.try_into().ok())
+    };
+    let user = User {
+        name: name(&mut section, seen, findings),
+        // an error is reported; the value is never used
+        secret: secret::user(&mut section, findings, secrets)
+            .unwrap_or(Secret::Plain(String::new())),
+        group: group(&mut section, groups, findings),
+        allow: allow(&mut section, findings),
+        max_connections: number(&mut section, &MAX_CONNECTIONS),
+        qps: number(&mut section, &QPS),
+    };
+    section.finish();
+    user
+}
+
+fn name(
+    section: &mut Section<'_, '_>,
+    seen: &mut HashMap<String, usize>,
+    findings: &Findings<'_>,
+) -> String {
+    let Some(found) = section.required("name", "every user needs a name") else {
+        return String::new();
+    };
+    let name = found.value;
+    if name.is_empty() || name.chars().count() > MAX_NAME || name.contains('\0') {
+        findings.error(
+            found.at,
+            &found.key,
+            format!("a user's name has 1 to {MAX_NAME} characters and no NUL"),
+        );
+    } else if let Some(line) = seen.insert(name.to_owned(), findings.line(found.at)) {
+        findings.error(
+            found.at,
+            &found.key,
+            format!("there is a user {name:?} already, at line {line}"),
+        );
+    }
+    name.to_owned()
+}
+
+fn group(section: &mut Section<'_, '_>, groups: &[Group], findings: &Findings<'_>) -> String {
+    let Some(found) = section.required("group", "the name of the user's group") else {
+        return String::new();
+    };
+    if !groups.is_empty() && !groups.iter().any(|group| group.name == found.value) {
+        let names = || {
+            groups
+                .iter()
+                .map(|group| group.name.as_str())
+                .filter(|name| !name.is_empty())
+        };
+        let hint = match nearest(found.value, names()) {
+            Some(right) => format!("did you mean {right:?}?"),
+            None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        findings.error(
+            found.at,
+            &found.key,
+            format!("there is no group {:?}; {hint}", found.value),
+        );
+    }
+    found.value.to_owned()
+}
+
+fn allow(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Vec<Cidr> {
+    let Some(texts) = section.strings("allow") else {
+        return Vec::new();
+    };
+    // an empty list reads as "nobody" but would mean "anybody"
+    if section.lacks_members("allow") {
+        findings.error(
+            section.at,
+            &section.path_of("allow"),
+            "is empty; leave it out to allow every address",
+        );
+    }
+    let parse = |text: Found<&str>| {
+        let parsed = value::cidr(text.value);
+        parsed
+            .map_err(|message| findings.error(text.at, &text.key, message))
+            .ok()
+    };
+    texts.into_iter().filter_map(parse).collect()
+}

@@ -1,0 +1,307 @@
+//! Configuration + what was learnt of the servers → snapshot.
+use super::{
+    derive_primary, Budget, Greeting, Group, Health, Memory, Server, ServerId, Snapshot, Target,
+    User,
+};
+use crate::config::{self, Address};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+
+/// What the control thread knows of one server. It keeps one for every configured server and hands
+/// in all of them each time: a greeting that it leaves out no longer counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learnt {
+    pub address: Address,
+    pub target: Option<Target>,
+    pub health: Health,
+    /// What the server said of itself when it was last reached.
+    pub greeting: Option<Greeting>,
+}
+
+/// A snapshot and what an operator should hear about it.
+#[derive(Debug)]
+pub struct Built {
+    pub snapshot: Snapshot,
+    /// One line a group in trouble, beginning with its name.
+    pub alarms: Vec<String>,
+}
+
+/// What outlives every snapshot: names and budgets of servers, earlier decisions about primaries.
+/// Per process, owned by the control thread.
+#[derive(Debug, Default)]
+pub struct ServerIds {
+    /// Never forgets an address, so that a server that comes back after a reload is the same one.
+    servers: HashMap<Address, Known>,
+    memories: HashMap<String, Memory>,
+}
+
+#[derive(Debug)]
+struct Known {
+    id: ServerId,
+    /// Alive as long as a snapshot or an open connection holds it.
+    budget: Weak<Budget>,
+}
+
+impl ServerIds {
+    /// The server's name; a new one at its first mention.
+    pub fn id(&mut self, address: &Address) -> ServerId {
+        let next = ServerId(self.servers.len() as u32);
+        let fresh = || Known {
+            id: next,
+            budget: Weak::new(),
+        };
+        self.servers.entry(address.clone()).or_insert_with(fresh).id
+    }
+
+    /// The server's one budget, with this limit from now on.
+    fn budget(&mut self, address: &Address, limit: u32) -> Arc<Budget> {
+        self.id(address);
+        let existing = self
+            .servers
+            .get(address)
+            .and_then(|known| known.budget.upgrade());
+        let budget = existing.unwrap_or_else(|| Arc::new(Budget::new(limit)));
+        budget.set_limit(limit);
+        if let Some(known) = self.servers.get_mut(address) {
+            known.budget = Arc::downgrade(&budget);
+        }
+        budget
+    }
+
+    /// Decides the group's primary and remembers the decision; returns it with the alarm.
+    fn decide(&mut self, group: &str, servers: &[Arc<Server>]) -> (Option<usize>, Option<String>) {
+        let memory = self.memories.entry(group.to_owned()).or_default();
+        let decision = derive_primary(memory, servers.iter().map(Arc::as_ref));
+        *memory = decision.memory;
+        (
+            decision.primary,
+            decision
+                .alarm
+                .map(|alarm| format!("group {group}: {alarm}")),
+        )
+    }
+}
+
+impl Snapshot {
+    /// The snapshot of a configuration. Users' last writes and session counts come from `previous`
+    /// by user name, a group's greeting by group name where nothing is learnt; servers keep name and
+    /// budget through `ids`. Limits of carried budgets change at once, so build only what will be
+    /// published.
+    pub fn build(
+        config: &config::Config,
+        previous: Option<&Snapshot>,
+        ids: &mut ServerIds,
+        learnt: &[Learnt],
+    ) -> Built {
+        let mut alarms = Vec::new();
+        let mut groups = Vec::with_capacity(config.groups.len());
+        for (index, group) in config.groups.iter().enumerate() {
+            let before =
+                previous.and_then(|snapshot| snapshot.groups.iter().find(|g| g.name == group.name));
+            let servers = group
+                .servers
+                .iter()
+                .map(|s| Arc::new(server(s, before, ids, learnt)))
+                .collect();
+            let greeting = greeting(&servers, before, learnt);
+            let (primary, alarm) = ids.decide(&group.name, &servers);
+            alarms.extend(alarm);
+            groups.push(Arc::new(Group {
+                name: group.name.clone(),
+                index,
+                read_write_split: group.read_write_split,
+                read_your_writes: group.read_your_writes,
+                read_your_writes_window: group.read_your_writes_window,
+                servers,
+                primary,
+                greeting,
+            }));
+        }
+        let users = config
+            .users
+            .iter()
+            .filter_map(|u| user(u, &groups, previous))
+            .collect();
+        let snapshot = Snapshot {
+            epoch: previous.map_or(1, |snapshot| snapshot.epoch + 1),
+            proxy: Arc::new(config.proxy.clone()),
+            groups,
+            users,
+        };
+        Built { snapshot, alarms }
+    }
+
+    /// The same configuration with what is learnt now. Groups and servers that are as before stay
+    /// the same objects; servers that `learnt` leaves out stay as they are.
+    pub fn with_health(&self, ids: &mut ServerIds, learnt: &[Learnt]) -> Built {
+        let mut alarms = Vec::new();
+        let groups = self.groups.iter().map(|group| {
+            let servers = group
+                .servers
+                .iter()
+                .map(|server| refreshed(server, learnt))
+                .collect::<Vec<_>>();
+            let (primary, alarm) = ids.decide(&group.name, &servers);
+            alarms.extend(alarm);
+            refreshed_group(group, servers, primary, learnt)
+        });
+        let snapshot = Snapshot {
+            epoch: self.epoch + 1,
+            proxy: self.proxy.clone(),
+            groups: groups.collect(),
+            users: self.users.clone(),
+        };
+        Built { snapshot, alarms }
+    }
+
+    /// Whether nothing but the epoch differs: not worth a publication.
+    pub fn is_same_as(&self, other: &Snapshot) -> bool {
+        let same_groups = self.groups.len() == other.groups.len()
+            && self
+                .groups
+                .iter()
+                .zip(&other.groups)
+                .all(|(a, b)| Arc::ptr_eq(a, b));
+        let same_user = |name, user| {
+            other
+                .users
+                .get(name)
+                .is_some_and(|known| Arc::ptr_eq(known, user))
+        };
+        let same_users = self.users.len() == other.users.len()
+            && self.users.iter().all(|(name, user)| same_user(name, user));
+        Arc::ptr_eq(&self.proxy, &other.proxy) && same_groups && same_users
+    }
+}
+
+impl Health {
+    /// Of a server that was not checked yet: nothing goes there.
+    pub fn unchecked() -> Health {
+        Health {
+            alive: false,
+            writable: false,
+            readable: false,
+            lag: None,
+            reason: "not checked yet".into(),
+        }
+    }
+}
+
+fn server(
+    config: &config::Server,
+    before: Option<&Arc<Group>>,
+    ids: &mut ServerIds,
+    learnt: &[Learnt],
+) -> Server {
+    let known = find(learnt, &config.address);
+    let old = before.and_then(|group| group.servers.iter().find(|s| s.address == config.address));
+    let target = known
+        .map(|k| k.target.clone())
+        .or_else(|| old.map(|s| s.target.clone()));
+    let health = known
+        .map(|k| k.health.clone())
+        .or_else(|| old.map(|s| s.health.clone()));
+    Server {
+        id: ids.id(&config.address),
+        address: config.address.clone(),
+        target: target.flatten(),
+        role: config.role,
+        weight: config.weight,
+        health: health.unwrap_or_else(Health::unchecked),
+        budget: ids.budget(&config.address, config.max_connections),
+    }
+}
+
+fn user(
+    config: &config::User,
+    groups: &[Arc<Group>],
+    previous: Option<&Snapshot>,
+) -> Option<(Box<str>, Arc<User>)> {
+    // validation has refused a user whose group does not exist
+    let group = groups.iter().position(|group| group.name == config.group)?;
+    let old = previous.and_then(|snapshot| snapshot.users.get(config.name.as_str()));
+    let limit = config.max_connections.unwrap_or(u32::MAX);
+    let sessions = old.map_or_else(
+        || Arc::new(Budget::new(limit)),
+        |user| user.sessions.clone(),
+    );
+    sessions.set_limit(limit);
+    let last_write = old.map_or_else(
+        || Arc::new(AtomicU64::new(0)),
+        |user| user.last_write.clone(),
+    );
+    let user = User {
+        config: config.clone(),
+        group,
+        last_write,
+        sessions,
+    };
+    Some((config.name.as_str().into(), Arc::new(user)))
+}
+
+fn greeting(
+    servers: &Vec<Arc<Server>>,
+    before: Option<&Arc<Group>>,
+    learnt: &[Learnt],
+) -> Arc<Greeting> {
+    let old = before.map(|group| &group.greeting);
+    let known = servers
+        .iter()
+        .filter_map(|server| find(learnt, &server.address)?.greeting.as_ref());
+    match (Greeting::merge(known), old) {
+        (Some(merged), Some(old)) if merged == **old => old.clone(),
+        (Some(merged), _) => Arc::new(merged),
+        (None, Some(old)) => old.clone(),
+        (None, None) => Arc::new(Greeting::unknown()),
+    }
+}
+
+fn refreshed(server: &Arc<Server>, learnt: &[Learnt]) -> Arc<Server> {
+    let Some(known) = find(learnt, &server.address) else {
+        return server.clone();
+    };
+    if known.health == server.health && known.target == server.target {
+        return server.clone();
+    }
+    Arc::new(Server {
+        id: server.id,
+        address: server.address.clone(),
+        target: known.target.clone(),
+        role: server.role,
+        weight: server.weight,
+        health: known.health.clone(),
+        budget: server.budget.clone(),
+    })
+}
+
+fn refreshed_group(
+    group: &Arc<Group>,
+    servers: Vec<Arc<Server>>,
+    primary: Option<usize>,
+    learnt: &[Learnt],
+) -> Arc<Group> {
+    let greeting = greeting(&servers, Some(group), learnt);
+    let same_servers = group
+        .servers
+        .iter()
+        .zip(&servers)
+        .all(|(a, b)| Arc::ptr_eq(a, b));
+    if same_servers && primary == group.primary && Arc::ptr_eq(&greeting, &group.greeting) {
+        return group.clone();
+    }
+    Arc::new(Group {
+        name: group.name.clone(),
+        index: group.index,
+        read_write_split: group.read_write_split,
+        read_your_writes: group.read_your_writes,
+        read_your_writes_window: group.read_your_writes_window,
+        servers,
+        primary,
+        greeting,
+    })
+}
+
+fn find<'l>(learnt: &'l [Learnt], address: &Address) -> Option<&'l Learnt> {
+    learnt.iter().find(|known| known.address == *address)
+}
