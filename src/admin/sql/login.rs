@@ -100,7 +100,8 @@ async fn finish(
         stream.send(&denied.encode(), next).await?;
         return Err(Ended::LoginRefused);
     }
-    if attempt.plugin == auth::CACHING_SHA2 && !attempt.answer.is_empty() {
+    // Without a password there is nothing to be fast about: the client expects the OK at once.
+    if attempt.plugin == auth::CACHING_SHA2 && !proxy.admin_password.is_empty() {
         stream.send(&FAST_AUTH_OK, next).await?;
         next = next.wrapping_add(1);
     }
