@@ -1,1 +1,182 @@
-//! control
+//! The control thread: checks the servers, follows signals and reloads, and publishes an immutable
+//! snapshot to every worker whenever something changed.
+//!
+//! One thread with its own tokio runtime, so that a stalled worker never looks like a dead server.
+//! Everything that changes goes through one task, the [`keeper`]; the others send it messages.
+//!
+//! | file | job |
+//! |---|---|
+//! | `keeper.rs` | what is known, and what follows from a change |
+//! | `health/` | one server's state machine, a group's assessment (pure) |
+//! | `watch.rs`, `probe.rs` | the checking task of a server, one round of checks |
+//! | `client/` | the MySQL client that the checks use |
+//! | `replication.rs`, `greeting.rs` | reading what servers say (pure) |
+//! | `resolve.rs` | names → targets |
+//! | `stall.rs` | telling our own stall from a server's silence |
+//! | `reload.rs` | the configuration file again |
+//! | `handle.rs` | what the admin servers see and may ask |
+
+mod client;
+mod greeting;
+mod handle;
+pub mod health;
+mod keeper;
+mod probe;
+mod reload;
+mod replication;
+mod resolve;
+pub mod stall;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+pub use handle::{Handle, View};
+
+use crate::config::Config;
+use crate::observe::WorkerStats;
+use crate::topology::Snapshot;
+use crate::worker::mailbox::Mailbox;
+use handle::Request;
+use keeper::Keeper;
+use stall::StallClock;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{signal, Signal, SignalKind};
+use tokio::sync::{mpsc, oneshot, watch as watch_channel};
+use watch::Report;
+
+/// At start, servers that have not answered by then are published as not alive.
+const STARTUP_DEADLINE: Duration = Duration::from_secs(3);
+/// Reports and requests under way; senders wait when it is full.
+const QUEUE: usize = 64;
+
+/// The admin servers, run on the control thread; the top level puts them in, this module does not
+/// know them.
+pub type Serve = Box<dyn FnOnce(Handle) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// What the control thread needs.
+pub struct ControlInput {
+    pub config: Config,
+    /// Read again by a reload.
+    pub config_path: PathBuf,
+    /// One a worker. Each gets the first snapshot before `started` is told.
+    pub mailboxes: Vec<Mailbox>,
+    /// In the order of the mailboxes.
+    pub worker_stats: Vec<Arc<WorkerStats>>,
+    /// Told once, with the first snapshot.
+    pub started: std::sync::mpsc::Sender<Arc<Snapshot>>,
+    pub serve: Serve,
+    /// Ends the control thread when told or dropped: after the last worker has ended.
+    pub stop: oneshot::Receiver<()>,
+}
+
+/// Runs the control thread; returns after `stop`.
+///
+/// # Errors
+/// The runtime or the signal handlers cannot be set up.
+pub fn run(input: ControlInput) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(follow(input));
+    // Does not wait for a name look-up that hangs.
+    runtime.shutdown_background();
+    result
+}
+
+async fn follow(input: ControlInput) -> io::Result<()> {
+    let mut signals = Signals::new()?;
+    let clock = Arc::new(StallClock::new(Instant::now()));
+    tokio::spawn(stall::keep_ticking(clock.clone()));
+    let mailboxes: Arc<[Mailbox]> = input.mailboxes.into();
+    let (sender, mut reports) = mpsc::channel(QUEUE);
+    let mut keeper =
+        Keeper::new(input.config, input.config_path, mailboxes.clone(), sender, clock);
+    start_up(&mut keeper, &mut reports).await;
+    // The receiver is gone when the top level gave up waiting; it then tells `stop`.
+    let _ = input.started.send(keeper.snapshot().clone());
+
+    let (requests_sender, mut requests) = mpsc::channel(QUEUE);
+    let (views, view) = watch_channel::channel(Arc::new(keeper.view()));
+    let stats = input.worker_stats.into();
+    let handle = Handle { requests: requests_sender, view, mailboxes, stats };
+    let servers = tokio::spawn((input.serve)(handle));
+    let mut stop = input.stop;
+    loop {
+        tokio::select! {
+            Some(report) = reports.recv() => keeper.on_report(report),
+            Some(request) = requests.recv() => answer(&mut keeper, request),
+            signal = signals.next() => obey(&mut keeper, signal),
+            _ = &mut stop => break,
+        }
+        views.send_replace(Arc::new(keeper.view()));
+    }
+    servers.abort();
+    Ok(())
+}
+
+/// Waits until every server was checked once, but not for ever; then publishes.
+async fn start_up(keeper: &mut Keeper, reports: &mut mpsc::Receiver<Report>) {
+    let checked = async {
+        while !keeper.heard_of_all() {
+            match reports.recv().await {
+                Some(report) => keeper.on_report(report),
+                None => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(STARTUP_DEADLINE, checked).await;
+    keeper.start(Instant::now());
+}
+
+fn answer(keeper: &mut Keeper, request: Request) {
+    match request {
+        Request::Reload(answer) => {
+            // Nobody waits for the answer any more: the log has it.
+            let _ = answer.send(keeper.reload(Instant::now()));
+        }
+        Request::Shutdown => keeper.drain(),
+    }
+}
+
+fn obey(keeper: &mut Keeper, signal: Order) {
+    match signal {
+        Order::Reload => {
+            // Logged by the keeper.
+            let _ = keeper.reload(Instant::now());
+        }
+        Order::Drain => keeper.drain(),
+    }
+}
+
+enum Order {
+    Reload,
+    Drain,
+}
+
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Signals that come while nobody waits are kept.
+    async fn next(&mut self) -> Order {
+        tokio::select! {
+            _ = self.hangup.recv() => Order::Reload,
+            _ = self.terminate.recv() => Order::Drain,
+            _ = self.interrupt.recv() => Order::Drain,
+        }
+    }
+}

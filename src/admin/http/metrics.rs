@@ -1,0 +1,88 @@
+//! `/metrics`: the counters, the servers' health, and the pools.
+
+use crate::admin::{servers, workers};
+use crate::control::Handle;
+use crate::observe::{escape_label, prometheus, PoolInfo};
+use crate::worker::mailbox::Message;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Connections of all workers, by server, user and state (idle, leased, connecting).
+const POOL_CONNECTIONS: &str = "umpire_pool_connections";
+/// Turns that wait for a connection, by server and user.
+const POOL_WAITING: &str = "umpire_pool_waiting";
+/// 1: the worker answered this scrape.
+const WORKER_ANSWERS: &str = "umpire_worker_answers";
+/// Conditions that a person should look at; SHOW STATUS names them.
+const ALARMS: &str = "umpire_alarms";
+/// 1: a stop is under way.
+const DRAINING: &str = "umpire_draining";
+
+/// The whole page. Takes at most the workers' deadline.
+pub async fn text(handle: &Handle) -> String {
+    let view = handle.view();
+    let mailboxes = handle.mailboxes();
+    let (latency, pools) = tokio::join!(
+        workers::ask(mailboxes, Message::Latency),
+        workers::ask(mailboxes, Message::Pools),
+    );
+    let answered: Vec<bool> = pools.iter().map(Option::is_some).collect();
+    let latency: Vec<_> =
+        latency.into_iter().enumerate().filter_map(|(worker, h)| Some((worker, h?))).collect();
+    let mut out = prometheus(handle.stats(), &servers::infos(&view), &latency);
+    of_workers(&mut out, &answered);
+    of_pools(&mut out, pools.into_iter().flatten().flatten());
+    single(&mut out, ALARMS, "Conditions that a person should look at", view.alarms.len());
+    single(&mut out, DRAINING, "1: a stop is under way", usize::from(view.draining));
+    out
+}
+
+fn of_workers(out: &mut String, answered: &[bool]) {
+    head(out, WORKER_ANSWERS, "1: the worker answered this scrape");
+    for (worker, answered) in answered.iter().enumerate() {
+        let value = u8::from(*answered);
+        put(out, format_args!("{WORKER_ANSWERS}{{worker=\"{worker}\"}} {value}\n"));
+    }
+}
+
+/// Summed over the workers, so that the number of series does not grow with the cores.
+fn of_pools(out: &mut String, pools: impl Iterator<Item = PoolInfo>) {
+    let mut sums: BTreeMap<(String, String), [usize; 4]> = BTreeMap::new();
+    for pool in pools {
+        let sum = sums.entry((pool.server, pool.user)).or_default();
+        let counts = [pool.idle, pool.leased, pool.connecting, pool.waiting];
+        for (sum, count) in sum.iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+    head(out, POOL_CONNECTIONS, "Server connections of all workers by state");
+    for (key, [idle, leased, connecting, _]) in &sums {
+        let labels = labels(key);
+        for (state, count) in [("idle", idle), ("leased", leased), ("connecting", connecting)] {
+            let line = format_args!("{POOL_CONNECTIONS}{{{labels},state=\"{state}\"}} {count}\n");
+            put(out, line);
+        }
+    }
+    head(out, POOL_WAITING, "Turns that wait for a server connection");
+    for (key, [.., waiting]) in &sums {
+        put(out, format_args!("{POOL_WAITING}{{{}}} {waiting}\n", labels(key)));
+    }
+}
+
+fn labels((server, user): &(String, String)) -> String {
+    format!("server=\"{}\",user=\"{}\"", escape_label(server), escape_label(user))
+}
+
+fn single(out: &mut String, name: &str, help: &str, value: usize) {
+    head(out, name, help);
+    put(out, format_args!("{name} {value}\n"));
+}
+
+fn head(out: &mut String, name: &str, help: &str) {
+    put(out, format_args!("# HELP {name} {help}\n# TYPE {name} gauge\n"));
+}
+
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing into a String does not fail.
+    let _ = out.write_fmt(text);
+}

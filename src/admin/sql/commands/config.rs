@@ -1,0 +1,89 @@
+//! SHOW CONFIG [LIKE 'pattern']: the configuration in effect, without secrets.
+
+use super::unknown;
+use crate::admin::sql::answer::{Answer, Table};
+use crate::admin::sql::statement;
+use crate::config::{Group, Proxy, ReadYourWrites, User};
+use crate::control::Handle;
+use std::fmt::Display;
+use std::time::Duration;
+
+pub fn run(handle: &Handle, rest: &str) -> Answer {
+    let Ok(pattern) = statement::like(rest) else { return Answer::Refused(unknown(rest)) };
+    let config = handle.view().config.clone();
+    let mut rows = of_proxy(&config.proxy);
+    config.groups.iter().for_each(|group| of_group(group, &mut rows));
+    config.users.iter().for_each(|user| of_user(user, &mut rows));
+    let mut table = Table::new(&["key", "value"]);
+    rows.retain(|(key, _)| pattern.as_ref().is_none_or(|p| statement::matches(p, key)));
+    for (key, value) in rows {
+        table.push([key, value]);
+    }
+    Answer::Rows(table)
+}
+
+type Rows = Vec<(String, String)>;
+
+fn of_proxy(proxy: &Proxy) -> Rows {
+    let row = |key: &str, value: &dyn Display| (format!("proxy.{key}"), value.to_string());
+    vec![
+        row("listen", &list(&proxy.listen)),
+        row("admin", &optional(&proxy.admin)),
+        row("http", &optional(&proxy.http)),
+        row("workers", &format!("{:?}", proxy.workers)),
+        row("admin_user", &proxy.admin_user),
+        row("max_connections", &proxy.max_connections),
+        row("connect_timeout", &seconds(proxy.connect_timeout)),
+        row("login_timeout", &seconds(proxy.login_timeout)),
+        row("idle_timeout", &seconds(proxy.idle_timeout)),
+        row("write_timeout", &seconds(proxy.write_timeout)),
+        row("lease_timeout", &seconds(proxy.lease_timeout)),
+        row("drain_timeout", &seconds(proxy.drain_timeout)),
+        row("high_water", &proxy.high_water),
+        row("max_allowed_packet", &proxy.max_allowed_packet),
+        row("server_max_age", &seconds(proxy.server_max_age)),
+        row("server_idle_timeout", &seconds(proxy.server_idle_timeout)),
+        row("min_idle", &proxy.min_idle),
+        row("max_prepared_per_connection", &proxy.max_prepared_per_connection),
+    ]
+}
+
+fn of_group(group: &Group, rows: &mut Rows) {
+    let window = match group.read_your_writes {
+        ReadYourWrites::Timer => seconds(group.read_your_writes_window),
+        ReadYourWrites::Off => "off".into(),
+    };
+    let mut row = |key: &str, value: String| rows.push((format!("group.{}.{key}", group.name), value));
+    row("read_write_split", group.read_write_split.to_string());
+    row("read_your_writes", window);
+    row("max_replica_lag", seconds(group.max_replica_lag));
+    let monitor = group.monitor.as_ref();
+    row("monitor", monitor.map_or("none".into(), |m| format!("{} every {}", m.user, seconds(m.interval))));
+    for server in &group.servers {
+        let role = format!("{:?}", server.role).to_lowercase();
+        let value = format!(
+            "{role}, weight {}, max_connections {}",
+            server.weight, server.max_connections
+        );
+        row(&format!("server.{}", server.address), value);
+    }
+}
+
+fn of_user(user: &User, rows: &mut Rows) {
+    let limit = optional(&user.max_connections);
+    let qps = optional(&user.qps);
+    let value = format!("group {}, max_connections {limit}, qps {qps}", user.group);
+    rows.push((format!("user.{}", user.name), value));
+}
+
+fn list<T: Display>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn optional<T: Display>(value: &Option<T>) -> String {
+    value.as_ref().map_or("none".into(), T::to_string)
+}
+
+fn seconds(d: Duration) -> String {
+    format!("{} s", d.as_secs_f64())
+}

@@ -1,0 +1,69 @@
+//! The admin commands, one file each, and the table that lists them.
+
+mod client;
+mod config;
+mod explain;
+mod help;
+mod kill;
+mod latency;
+mod pools;
+mod reload;
+mod servers;
+mod sessions;
+mod shutdown;
+mod status;
+mod workers;
+
+use super::answer::Answer;
+use super::session::Session;
+use super::statement;
+use crate::wire::{error, reply};
+
+/// Runs one statement.
+pub async fn run(session: &Session, sql: &str) -> Answer {
+    let sql = statement::trim(sql);
+    let handle = &session.handle;
+    if let Some(rest) = statement::after(sql, "explain route") {
+        return explain::run(handle, rest);
+    }
+    if let Some(rest) = statement::after(sql, "kill") {
+        return kill::run(handle, rest).await;
+    }
+    if let Some(rest) = statement::after(sql, "show sessions") {
+        return sessions::run(handle, rest).await;
+    }
+    if let Some(rest) = statement::after(sql, "show status") {
+        return status::run(handle, rest);
+    }
+    if let Some(rest) = statement::after(sql, "show config") {
+        return config::run(handle, rest);
+    }
+    let is = |words| statement::is(sql, words);
+    if is("show servers") {
+        servers::run(handle)
+    } else if is("show pools") {
+        pools::run(handle).await
+    } else if is("show workers") {
+        workers::run(handle).await
+    } else if is("show latency") {
+        latency::run(handle).await
+    } else if is("reload") {
+        reload::run(handle).await
+    } else if is("shutdown") {
+        shutdown::run(handle).await
+    } else if is("help") || is("show help") || is("?") {
+        help::run()
+    } else {
+        client::run(session, sql).unwrap_or_else(|| Answer::Refused(unknown(sql)))
+    }
+}
+
+/// 1064, with a way on.
+fn unknown(sql: &str) -> reply::Err {
+    let near: String = sql.chars().take(80).collect();
+    let message = format!("unknown admin command near '{near}'; HELP lists the commands");
+    reply::Err { message: message.into_bytes(), ..error::syntax("") }
+}
+
+/// Stands where a worker's figures would.
+const NO_ANSWER: &str = "no answer";

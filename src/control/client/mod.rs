@@ -1,0 +1,132 @@
+//! A small MySQL client for the checks: one connection, text queries, small bounded answers.
+//!
+//! Own code rather than a driver because the checks want what drivers hide: the greeting's bytes
+//! (capabilities, plugin, collation) of the very connection that is then kept for the queries.
+//! Every future here may be dropped at any point; the connection must be dropped with it.
+
+mod login;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use rows::Rows;
+
+use crate::topology::Target;
+use crate::wire::packet::{frame, Assembler};
+use crate::wire::{command, handshake, reply, Malformed};
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+
+/// The largest packet taken from a server: collations and replication status stay far below.
+const PACKET_LIMIT: usize = 1 << 20;
+/// Rows of one answer; the collations are some hundreds.
+const ROW_LIMIT: usize = 20_000;
+
+/// Why a connection or a query failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The server's own error, unchanged.
+    #[error("{} {}", .0.code, String::from_utf8_lossy(&.0.message))]
+    Server(reply::Err),
+    #[error("the server's bytes do not follow the protocol: {0}")]
+    Malformed(&'static str),
+    /// Something this client does not do.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl From<Malformed> for ClientError {
+    fn from(e: Malformed) -> ClientError {
+        ClientError::Malformed(e.what)
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send + Sync {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send + Sync> Stream for T {}
+
+/// A connected stream that speaks packets.
+pub struct Link {
+    stream: Box<dyn Stream>,
+    assembler: Assembler,
+}
+
+impl Link {
+    /// Connects; the caller sets the deadline.
+    pub async fn connect(target: &Target) -> io::Result<Link> {
+        let stream: Box<dyn Stream> = match target {
+            Target::Tcp(address) => {
+                let stream = TcpStream::connect(address).await?;
+                stream.set_nodelay(true)?;
+                Box::new(stream)
+            }
+            Target::Unix(path) => Box::new(UnixStream::connect(path).await?),
+        };
+        Ok(Link { stream, assembler: Assembler::new(PACKET_LIMIT) })
+    }
+
+    /// The server's greeting, or the error it sends in its place (1040, 1129, 1130 …).
+    pub async fn greeting(&mut self) -> Result<handshake::Greeting, ClientError> {
+        let (_, payload) = self.receive().await?;
+        match payload.first() {
+            Some(0xff) => Err(ClientError::Server(reply::Err::decode(&payload)?)),
+            _ => Ok(handshake::Greeting::decode(&payload)?),
+        }
+    }
+
+    async fn send(&mut self, payload: &[u8], sequence: u8) -> Result<(), ClientError> {
+        let mut bytes = Vec::with_capacity(payload.len() + 4);
+        frame(payload, sequence, &mut bytes);
+        self.stream.write_all(&bytes).await?;
+        Ok(())
+    }
+
+    /// The next whole payload and its sequence number.
+    async fn receive(&mut self) -> Result<(u8, Vec<u8>), ClientError> {
+        let mut chunk = [0u8; 4096];
+        loop {
+            if let Some(packet) = self.assembler.pop() {
+                return Ok(packet);
+            }
+            match self.stream.read(&mut chunk).await? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                n => self.assembler.push(&chunk[..n])?,
+            }
+        }
+    }
+}
+
+/// A logged-in connection.
+pub struct Client {
+    link: Link,
+    capabilities: u64,
+}
+
+impl Client {
+    /// Logs in on `link`, whose `greeting` has just been read.
+    pub async fn login(
+        mut link: Link,
+        greeting: &handshake::Greeting,
+        user: &str,
+        password: &str,
+    ) -> Result<Client, ClientError> {
+        let capabilities = login::login(&mut link, greeting, user, password).await?;
+        Ok(Client { link, capabilities })
+    }
+
+    /// Runs one statement and reads its whole answer.
+    pub async fn query(&mut self, sql: &str) -> Result<Rows, ClientError> {
+        let mut payload = vec![command::QUERY];
+        payload.extend_from_slice(sql.as_bytes());
+        self.link.send(&payload, 0).await?;
+        rows::receive(&mut self.link, self.capabilities, ROW_LIMIT).await
+    }
+
+    /// Says goodbye, so that the server does not count an aborted client.
+    pub async fn quit(mut self) {
+        let _ = self.link.send(&[command::QUIT], 0).await;
+        let _ = self.link.stream.shutdown().await;
+    }
+}

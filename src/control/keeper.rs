@@ -1,0 +1,369 @@
+//! What the control thread knows: the configuration, every server's health, the last snapshot; and
+//! what follows from a change of any of them.
+
+use super::handle::View;
+use super::health::assess::{assess, writable, Member};
+use super::health::{Liveness, ServerHealth, Transition};
+use super::reload;
+use super::stall::StallClock;
+use super::watch::{watch, Report};
+use crate::config::{self, Address, Config};
+use crate::topology::{Built, Greeting, Health, Learnt, ServerIds, Snapshot, Target};
+use crate::worker::mailbox::{Mailbox, Message};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+/// One configured server. Lives as long as its address stays configured.
+struct Watched {
+    generation: u64,
+    health: ServerHealth,
+    /// Reported at least once.
+    heard_of: bool,
+    greeting: Option<Greeting>,
+    target: Option<Target>,
+    /// The monitor account that the task uses.
+    monitor: Option<config::Monitor>,
+    task: AbortHandle,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What is published of every group: its servers' health and which of them was taken for the
+/// primary in judging them.
+struct Judged {
+    healths: Vec<Vec<Health>>,
+    primaries: Vec<Option<usize>>,
+}
+
+/// Per process; owned by the control thread's main task.
+pub(super) struct Keeper {
+    config: Arc<Config>,
+    config_path: PathBuf,
+    mailboxes: Arc<[Mailbox]>,
+    reports: mpsc::Sender<Report>,
+    clock: Arc<StallClock>,
+    watched: HashMap<Address, Watched>,
+    generations: u64,
+    ids: ServerIds,
+    snapshot: Arc<Snapshot>,
+    /// False: the workers have no snapshot yet.
+    published: bool,
+    healths: Vec<Vec<Health>>,
+    /// Of the groups, from the topology; and of single servers, from their checks.
+    alarms: Vec<String>,
+    draining: bool,
+}
+
+impl Keeper {
+    /// Begins to check the configured servers. Must run inside the runtime.
+    pub(super) fn new(
+        config: Config,
+        config_path: PathBuf,
+        mailboxes: Arc<[Mailbox]>,
+        reports: mpsc::Sender<Report>,
+        clock: Arc<StallClock>,
+    ) -> Keeper {
+        let mut ids = ServerIds::default();
+        let snapshot = Snapshot::build(&config, None, &mut ids, &[]).snapshot;
+        let mut keeper = Keeper {
+            config: Arc::new(config),
+            config_path,
+            mailboxes,
+            reports,
+            clock,
+            watched: HashMap::new(),
+            generations: 0,
+            ids,
+            snapshot: Arc::new(snapshot),
+            published: false,
+            healths: Vec::new(),
+            alarms: Vec::new(),
+            draining: false,
+        };
+        keeper.watch_configured();
+        keeper.refresh(Instant::now());
+        keeper
+    }
+
+    /// Every server has been checked once: a snapshot says what there is to say.
+    pub(super) fn heard_of_all(&self) -> bool {
+        self.watched.values().all(|w| w.heard_of)
+    }
+
+    /// Publishes the first snapshot, with what is known by now.
+    pub(super) fn start(&mut self, now: Instant) {
+        for group in self.config.groups.iter().filter(|g| !self.is_reached(g)) {
+            tracing::warn!(
+                group = group.name,
+                "no server of the group has answered; its clients get errors until one does"
+            );
+        }
+        self.refresh(now);
+        self.published = true;
+        self.send_snapshot();
+    }
+
+    pub(super) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// What the admin servers see.
+    pub(super) fn view(&self) -> View {
+        View {
+            config: self.config.clone(),
+            snapshot: self.snapshot.clone(),
+            healths: self.healths.clone(),
+            alarms: self.alarms.clone(),
+            draining: self.draining,
+        }
+    }
+
+    pub(super) fn on_report(&mut self, report: Report) {
+        let Report { address, at, .. } = report;
+        let Some(watched) = self.watched.get_mut(&address) else { return };
+        if watched.generation != report.generation {
+            return;
+        }
+        watched.heard_of = true;
+        watched.greeting = report.greeting.or(watched.greeting.take());
+        watched.target = report.target.or(watched.target.take());
+        match report.outcome {
+            None => tracing::info!(
+                server = %address,
+                "a check failed while this process did not run: not counted"
+            ),
+            Some(outcome) => {
+                if let Some(transition) = watched.health.observe(outcome, at) {
+                    log_transition(&address, transition, watched.health.trouble());
+                }
+            }
+        }
+        // At start, nothing is decided from what happens to be heard first.
+        if self.published {
+            self.refresh(at);
+        }
+    }
+
+    /// Looks at everything anew; publishes if something changed for the workers.
+    fn refresh(&mut self, now: Instant) {
+        let (built, healths) = self.settle(now, |snapshot, ids, learnt| {
+            snapshot.with_health(ids, learnt)
+        });
+        self.healths = healths;
+        self.raise(built.alarms);
+        if !built.snapshot.is_same_as(&self.snapshot) {
+            self.snapshot = Arc::new(built.snapshot);
+            self.send_snapshot();
+        }
+    }
+
+    /// Ok: what was done, in words; Err: why nothing was.
+    pub(super) fn reload(&mut self, now: Instant) -> Result<String, String> {
+        let loaded = reload::load(&self.config_path, &self.config).inspect_err(|why| {
+            tracing::error!("reload: nothing was changed: {why}");
+        })?;
+        tracing::info!("reload: {}", loaded.words);
+        self.config = Arc::new(loaded.config);
+        self.watch_configured();
+        let config = self.config.clone();
+        let first = Snapshot::build(&config, Some(&self.snapshot), &mut self.ids, &[]);
+        self.snapshot = Arc::new(first.snapshot);
+        let (built, healths) = self.settle(now, |snapshot, ids, learnt| {
+            Snapshot::build(&config, Some(snapshot), ids, learnt)
+        });
+        self.healths = healths;
+        self.raise(built.alarms);
+        self.snapshot = Arc::new(built.snapshot);
+        self.send_snapshot();
+        Ok(loaded.words)
+    }
+
+    /// The first time within the configured deadline, the second time at once.
+    pub(super) fn drain(&mut self) {
+        let deadline = match self.draining {
+            false => self.config.proxy.drain_timeout,
+            true => Duration::ZERO,
+        };
+        self.draining = true;
+        tracing::info!(?deadline, "draining: no new clients; sessions end after their transaction");
+        for mailbox in self.mailboxes.iter() {
+            mailbox.send(Message::Drain(deadline));
+        }
+    }
+
+    /// Judges and builds until both agree on who the primaries are: a replica's health depends on
+    /// whether there is a primary, and the primary is decided from all healths.
+    fn settle(
+        &mut self,
+        now: Instant,
+        build: impl Fn(&Snapshot, &mut ServerIds, &[Learnt]) -> Built,
+    ) -> (Built, Vec<Vec<Health>>) {
+        let mut primaries: Vec<Option<usize>> =
+            self.snapshot.groups.iter().map(|g| g.primary).collect();
+        // Who is primary depends on `writable` alone, which no judgement changes: the second round
+        // agrees with the first.
+        for _ in 0..2 {
+            let judged = self.judge(primaries, now);
+            let learnt = self.learnt(&judged.healths);
+            let built = build(&self.snapshot, &mut self.ids, &learnt);
+            primaries = built.snapshot.groups.iter().map(|g| g.primary).collect();
+            if primaries == judged.primaries {
+                return (built, judged.healths);
+            }
+        }
+        let judged = self.judge(primaries, now);
+        let learnt = self.learnt(&judged.healths);
+        (build(&self.snapshot, &mut self.ids, &learnt), judged.healths)
+    }
+
+    fn judge(&self, primaries: Vec<Option<usize>>, now: Instant) -> Judged {
+        let groups = self.config.groups.iter().zip(&primaries);
+        let healths = groups
+            .map(|(group, primary)| {
+                let members: Vec<Member<'_>> = self.members(group);
+                let primary = primary.filter(|&i| members.get(i).is_some_and(writable));
+                assess(&members, primary, group.max_replica_lag, now)
+            })
+            .collect();
+        Judged { healths, primaries }
+    }
+
+    fn members<'a>(&'a self, group: &'a config::Group) -> Vec<Member<'a>> {
+        let member = |server: &'a config::Server| {
+            let watched = self.watched.get(&server.address)?;
+            let monitored = group.monitor.is_some();
+            Some(Member { role: server.role, monitored, state: &watched.health })
+        };
+        group.servers.iter().filter_map(member).collect()
+    }
+
+    /// What the snapshot is built from. A change of lag alone is not worth a publication: the last
+    /// published health stands for it.
+    fn learnt(&self, healths: &[Vec<Health>]) -> Vec<Learnt> {
+        let published: HashMap<&Address, &Health> = self
+            .snapshot
+            .groups
+            .iter()
+            .flat_map(|group| group.servers.iter().map(|s| (&s.address, &s.health)))
+            .collect();
+        let servers = self.config.groups.iter().zip(healths).flat_map(|(group, healths)| {
+            group.servers.iter().zip(healths)
+        });
+        servers
+            .filter_map(|(server, health)| {
+                let watched = self.watched.get(&server.address)?;
+                let before = published.get(&server.address).filter(|p| means_the_same(p, health));
+                Some(Learnt {
+                    address: server.address.clone(),
+                    target: watched.target.clone(),
+                    health: before.map_or_else(|| health.clone(), |h| Health::clone(h)),
+                    greeting: watched.greeting.clone(),
+                })
+            })
+            .collect()
+    }
+
+    fn send_snapshot(&self) {
+        if !self.published {
+            return;
+        }
+        tracing::debug!(epoch = self.snapshot.epoch, "publishing a snapshot");
+        for mailbox in self.mailboxes.iter() {
+            mailbox.send(Message::Snapshot(self.snapshot.clone()));
+        }
+    }
+
+    /// Starts, keeps and ends the checking tasks as the configuration says.
+    fn watch_configured(&mut self) {
+        let mut before = std::mem::take(&mut self.watched);
+        let config = self.config.clone();
+        for group in &config.groups {
+            if group.monitor.is_none() {
+                tracing::warn!(
+                    group = group.name,
+                    "no monitor account is configured: roles are trusted as configured, health is \
+                     known by connecting only, replication lag is not known"
+                );
+            }
+            for server in &group.servers {
+                let address = &server.address;
+                let watched = match before.remove(address) {
+                    Some(w) if same_monitor(&w.monitor, &group.monitor) => w,
+                    old => self.begin_watching(address, group.monitor.clone(), old),
+                };
+                self.watched.insert(address.clone(), watched);
+            }
+        }
+    }
+
+    /// A new task; what is known of the server is carried over from `old`.
+    fn begin_watching(
+        &mut self,
+        address: &Address,
+        monitor: Option<config::Monitor>,
+        old: Option<Watched>,
+    ) -> Watched {
+        self.generations += 1;
+        let generation = self.generations;
+        let (reports, clock) = (self.reports.clone(), self.clock.clone());
+        let checks = watch(address.clone(), generation, monitor.clone(), reports, clock);
+        let old = old.as_ref();
+        Watched {
+            generation,
+            health: old.map(|w| w.health.clone()).unwrap_or_default(),
+            heard_of: old.is_some_and(|w| w.heard_of),
+            greeting: old.and_then(|w| w.greeting.clone()),
+            target: old.and_then(|w| w.target.clone()),
+            monitor,
+            task: tokio::spawn(checks).abort_handle(),
+        }
+    }
+
+    fn is_reached(&self, group: &config::Group) -> bool {
+        let mut servers = group.servers.iter().filter_map(|s| self.watched.get(&s.address));
+        servers.any(|w| w.health.liveness() == Liveness::Alive)
+    }
+
+    fn raise(&mut self, mut alarms: Vec<String>) {
+        // In the configuration's order, so that the list stays as it is while nothing changes.
+        let servers = self.config.groups.iter().flat_map(|g| &g.servers).map(|s| &s.address);
+        alarms.extend(servers.filter_map(|address| {
+            let declined = self.watched.get(address)?.health.declined_with()?;
+            Some(format!("server {address} turns the monitor away: {declined}"))
+        }));
+        for new in alarms.iter().filter(|a| !self.alarms.contains(a)) {
+            tracing::error!("alarm: {new}");
+        }
+        for old in self.alarms.iter().filter(|a| !alarms.contains(a)) {
+            tracing::info!("no more: {old}");
+        }
+        self.alarms = alarms;
+    }
+}
+
+/// Equal but for the lag and the wording of the reason.
+fn means_the_same(a: &Health, b: &Health) -> bool {
+    let meaning = |h: &Health| (h.alive, h.writable, h.readable, h.reason.is_empty());
+    meaning(a) == meaning(b)
+}
+
+fn same_monitor(a: &Option<config::Monitor>, b: &Option<config::Monitor>) -> bool {
+    let parts = |m: &config::Monitor| (m.user.clone(), m.password.clone(), m.interval);
+    a.as_ref().map(parts) == b.as_ref().map(parts)
+}
+
+fn log_transition(server: &Address, transition: Transition, trouble: &str) {
+    match transition.to {
+        Liveness::Dead => tracing::error!(%server, "server is dead: {trouble}"),
+        _ if trouble.is_empty() => tracing::info!(%server, "server is alive"),
+        _ => tracing::warn!(%server, "server is alive, but: {trouble}"),
+    }
+}

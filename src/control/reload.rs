@@ -1,0 +1,23 @@
+//! Reading the configuration file again while running.
+
+use crate::config::{self, Config};
+use std::path::Path;
+
+pub(super) struct Loaded {
+    pub config: Config,
+    /// What was done and what needs a restart.
+    pub words: String,
+}
+
+/// Reads `path` anew. What only a restart can change keeps its old value, so that the rest of the
+/// file can take effect. Errors: every error of the file; nothing is to be changed.
+pub(super) fn load(path: &Path, running: &Config) -> Result<Loaded, String> {
+    let mut config = config::load(path).map_err(|e| e.to_string())?;
+    let mut words = config::needs_restart(running, &config);
+    config.proxy.listen = running.proxy.listen.clone();
+    config.proxy.admin = running.proxy.admin;
+    config.proxy.http = running.proxy.http;
+    config.proxy.workers = running.proxy.workers.clone();
+    words.insert(0, format!("{} is in effect", path.display()));
+    Ok(Loaded { config, words: words.join("; ") })
+}
