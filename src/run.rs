@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use umpire::admin::Listeners;
 use umpire::config::{Config, Workers};
 use umpire::control::{self, ControlInput, Handle};
 use umpire::net::Wake;
@@ -24,6 +25,7 @@ const FIRST_SNAPSHOT: Duration = Duration::from_secs(30);
 /// Runs until the workers have drained.
 pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     let cpus = cpus(&config.proxy.workers)?;
+    let admin = Listeners::bind(&config.proxy).map_err(|e| e.to_string())?;
     let bound = Bound::bind(&config.proxy.listen, cpus.len()).map_err(|e| e.to_string())?;
     let keys = Arc::new(KeyPair::generate());
     let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
@@ -36,7 +38,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         mailboxes: mailboxes.clone(),
         worker_stats: stats.clone(),
         started,
-        serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(handle))),
+        serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(admin, handle))),
         stop: stopped,
     };
     let control = spawn("control", move || control::run(input).map_err(|e| format!("control thread: {e}")))?;
@@ -88,7 +90,9 @@ fn run_workers(cpus: Vec<usize>, bound: Bound, ends: Ends, common: Common) -> Re
     drop(started);
     for answer in starts.iter().take(cpus.len()) {
         if let Err(why) = answer {
-            common.mailboxes.iter().for_each(|m| drop(m.send(Message::Drain(Duration::ZERO))));
+            for mailbox in &common.mailboxes {
+                mailbox.send(Message::Drain(Duration::ZERO));
+            }
             return Err(why);
         }
     }

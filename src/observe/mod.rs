@@ -99,3 +99,10 @@ pub struct PoolInfo {
     pub fitted: u64,
     pub synced: u64,
 }
+
+/// Turn latencies: 1 µs to an hour, three significant digits; recorded saturating.
+pub fn latency_histogram() -> hdrhistogram::Histogram<u64> {
+    const HOUR_MICROS: u64 = 3_600_000_000;
+    hdrhistogram::Histogram::new_with_bounds(1, HOUR_MICROS, 3)
+        .expect("constant bounds: low ≥ 1, high ≥ 2 × low, at most 5 digits")
+}

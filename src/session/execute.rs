@@ -8,7 +8,7 @@ use super::pins::Pins;
 use super::prepare::{keep_prepared, statement_id, with_statement_id};
 use super::turn::{Outgoing, Ran};
 use super::{End, Session};
-use crate::backend::{sync_commands, After, Lease, Prepared, State};
+use crate::backend::{After, Lease, Prepared, State};
 use crate::net::Buf;
 use crate::relay::{Broken, Command, Relay};
 use crate::sniff::{Access, Effects, Sniffed};
@@ -292,7 +292,7 @@ async fn change_state(lease: &mut Lease, wanted: &Rc<State>) -> Result<(), Prepa
         return Ok(());
     }
     let mut out = Vec::new();
-    let count = sync_commands(&lease.state, wanted, lease.guarded, &mut out);
+    let count = lease.sync_to(wanted, &mut out);
     if count > 0 {
         lease.socket.send(Buf::from_vec(out));
     }

@@ -44,7 +44,7 @@ impl Session {
             self.tell(&error::malformed_packet());
             return Ok(());
         };
-        self.kill(Kill { id: u64::from(id), query: false }).await
+        self.kill(Kill { id: u64::from(id), query: false, hard: true }).await
     }
 
     async fn kill_somewhere(&self, id: u32, query_only: bool) -> KillOutcome {

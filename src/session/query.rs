@@ -5,17 +5,23 @@ use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::relay::Command;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
+use crate::wire::error;
+use crate::wire::query::text_offset;
 
 impl Session {
     pub(super) async fn query(&mut self, command: Command) -> Result<(), End> {
-        let sniffed = sniff::sniff(command.body(), command.is_whole(), self.dialect);
+        let Ok(text_at) = text_offset(command.body(), self.capabilities) else {
+            return Err(self.tell_and_end(&error::malformed_packet()));
+        };
+        let sql = command.body().get(text_at..).unwrap_or_default();
+        let sniffed = sniff::sniff(sql, command.is_whole(), self.dialect);
         if sniffed.verb == Verb::Kill {
-            if let Some(kill) = sniff::kill_target(command.body()) {
+            if let Some(kill) = sniff::kill_target(sql) {
                 return self.kill(kill).await;
             }
         }
         self.release_diagnostics(sniffed.effects);
-        let mut attempt = Attempt { writes: self.is_known_write(command.body()), ..Attempt::default() };
+        let mut attempt = Attempt { writes: self.is_known_write(sql), ..Attempt::default() };
         loop {
             let mut lease = match self.lease(&sniffed, &mut attempt).await {
                 Ok(lease) => lease,
@@ -27,7 +33,7 @@ impl Session {
             let out = self.outgoing(&command, &sniffed, lease.guarded);
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
-                    self.finish(lease, end, &sniffed, command.body());
+                    self.finish(lease, end, &sniffed, sql);
                     return Ok(());
                 }
                 Ran::NotRun => {
@@ -35,7 +41,7 @@ impl Session {
                     return Ok(());
                 }
                 Ran::Lost => self.shared.stats.retries.add(1),
-                Ran::Refused => self.heal(command.body(), &mut attempt),
+                Ran::Refused => self.heal(sql, &mut attempt),
             }
         }
     }

@@ -1,10 +1,12 @@
 //! The steps every command shares: make the connection's state fit, send, pass the reply through.
 use super::lease::Attempt;
 use super::{error_packet, End, Session};
-use crate::backend::{sync_commands, After, Lease};
+use crate::backend::{After, Lease};
 use crate::net::{self, Buf};
 use crate::relay::{stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload};
+use crate::wire::capabilities::QUERY_ATTRIBUTES;
 use crate::wire::packet::frame;
+use crate::wire::query::NO_ATTRIBUTES;
 use crate::wire::{command, error, reply};
 use std::io::Write;
 use std::rc::Rc;
@@ -154,10 +156,13 @@ impl Session {
     fn write_sync(&mut self, lease: &Lease, last_insert_id: bool) -> usize {
         let mut count = 0;
         if !Rc::ptr_eq(&lease.state, &self.state) {
-            count += sync_commands(&lease.state, &self.state, lease.guarded, &mut self.scratch);
+            count += lease.sync_to(&self.state, &mut self.scratch);
         }
         if last_insert_id {
             let mut text = vec![command::QUERY];
+            if lease.capabilities & QUERY_ATTRIBUTES != 0 {
+                text.extend_from_slice(&NO_ATTRIBUTES);
+            }
             // writing into a Vec cannot fail
             let _ = write!(text, "SET last_insert_id={}", self.last_insert_id);
             frame(&text, 0, &mut self.scratch);

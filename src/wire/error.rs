@@ -70,6 +70,19 @@ pub fn unknown_statement_handler(id: u32, function: &str) -> Err {
     error(1243, b"HY000", text)
 }
 
+/// 1461; `limit`: statements of one session
+pub fn too_many_prepared(limit: usize) -> Err {
+    let text = format!(
+        "Can't create more than max_prepared_stmt_count statements (current value: {limit})"
+    );
+    error(1461, b"42000", text)
+}
+
+/// 1421
+pub fn no_open_cursor(id: u32) -> Err {
+    error(1421, b"HY000", format!("The statement ({id}) has no open cursor."))
+}
+
 /// 1317
 pub fn query_interrupted() -> Err {
     error(1317, b"70100", "Query execution was interrupted")

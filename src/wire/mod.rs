@@ -14,6 +14,7 @@ pub mod error;
 pub mod handshake;
 pub mod packet;
 pub mod prepare;
+pub mod query;
 pub mod reply;
 pub mod resultset;
 pub mod status;

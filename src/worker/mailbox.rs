@@ -1,7 +1,7 @@
 //! Messages to a worker from the control thread and from other workers.
 use crate::net::Wake;
 use crate::observe::{PoolInfo, SessionInfo};
-use crate::session::shared::KillOutcome;
+pub use crate::session::shared::KillOutcome;
 use crate::topology::{ServerId, Snapshot};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender};

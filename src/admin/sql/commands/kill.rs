@@ -6,7 +6,7 @@ use crate::admin::sql::statement;
 use crate::admin::workers::{ask, silent};
 use crate::control::Handle;
 use crate::wire::error;
-use crate::worker::mailbox::Message;
+use crate::worker::mailbox::{KillOutcome, Message};
 
 pub async fn run(handle: &Handle, rest: &str) -> Answer {
     let (query_only, id) = match statement::after(rest, "query") {
@@ -14,9 +14,9 @@ pub async fn run(handle: &Handle, rest: &str) -> Answer {
         None => (false, statement::after(rest, "connection").unwrap_or(rest)),
     };
     let Ok(id) = id.trim().parse::<u32>() else { return Answer::Refused(unknown(rest)) };
-    let question = |reply| Message::Kill { id, query_only, reply };
+    let question = |reply| Message::Kill { id, query_only, user: None, reply };
     let answers = ask(handle.mailboxes(), question).await;
-    if answers.contains(&Some(true)) {
+    if answers.contains(&Some(KillOutcome::Killed)) {
         return Answer::ok();
     }
     match silent(&answers).as_slice() {
