@@ -344,6 +344,10 @@ fn a_row_that_begins_with_0xfe_is_no_eof() {
 
 #[test]
 fn progress_reports_are_passed() {
+    let case = case_named(MARIADB, "dep progress reports");
+    let (controls, passed, tracker) = run_case(&case, usize::MAX, 1);
+    assert!(matches!(controls[..], [Control::Ok { end: true, .. }]) && tracker.done());
+    assert!(passed > 50);
     let report = b"\xff\xff\xff\x01\x01\x02\x10\x27\x00\x05Stage";
     let ok = b"\x00\x00\x00\x02\x00\x00\x00";
     let reply = packets(&[report, report, ok]);
