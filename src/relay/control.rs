@@ -45,12 +45,12 @@ pub(super) enum Verdict {
 const BARE_OK: usize = 7;
 
 impl Relay<'_> {
-    /// `packet` includes its header.
-    pub(super) fn control(&mut self, kind: Control, packet: &[u8]) -> Result<Verdict, Broken> {
+    /// `packet` includes its header; `first`: nothing of the reply came before it.
+    pub(super) fn control(&mut self, kind: Control, packet: &[u8], first: bool) -> Result<Verdict, Broken> {
         match kind {
             Control::Ok { .. } => self.ok(packet),
             Control::ResultEnd { status, .. } | Control::ColumnsEnd { status, .. } => self.result_end(packet, status),
-            Control::Err => self.error(packet),
+            Control::Err => self.error(packet, first),
             Control::Prepared { .. } => self.prepared(packet),
             Control::LocalInfile | Control::Text | Control::Auth => Ok(Verdict::AsIs),
         }
@@ -97,9 +97,9 @@ impl Relay<'_> {
         Ok(Verdict::Replace(self.reframe(packet, &ok.encode(self.client_capabilities))))
     }
 
-    fn error(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
+    fn error(&mut self, packet: &[u8], first: bool) -> Result<Verdict, Broken> {
         let error = reply::Err::decode(&packet[HEADER..]).map_err(|m| self.malformed(m))?;
-        if self.untouched() && self.hold_errors.contains(&error.code) {
+        if first && self.hold_errors.contains(&error.code) {
             return Ok(Verdict::Hold(error));
         }
         self.end.error = Some(error);

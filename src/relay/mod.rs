@@ -169,7 +169,8 @@ impl<'a> Relay<'a> {
                 }
                 Step::Control { n, kind } => {
                     let packet = buf.get(clear..clear + n).ok_or_else(|| self.malformed(Malformed { what: "control packet" }))?;
-                    let verdict = self.control(kind, packet)?;
+                    let first = clear == 0 && self.untouched();
+                    let verdict = self.control(kind, packet, first)?;
                     match verdict {
                         control::Verdict::AsIs => clear += n,
                         control::Verdict::Hold(error) => return Ok(Some(Progress::HeldError(error))),

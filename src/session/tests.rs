@@ -1,0 +1,51 @@
+use super::pins::Pins;
+use super::registry::Registry;
+use super::statements::key_of;
+use crate::backend::State;
+use crate::net::Peer;
+use std::time::Instant;
+
+#[test]
+fn connection_ids_tell_their_worker_and_are_unique() {
+    let now = Instant::now();
+    let mut seen = std::collections::HashSet::new();
+    for worker in 0..3 {
+        let registry = Registry::new(worker, 3);
+        for _ in 0..100 {
+            let entry = registry.add(Peer::Unix, now);
+            assert_eq!(registry.worker_of(entry.id), worker);
+            assert!(entry.id != 0 && seen.insert(entry.id));
+        }
+        assert_eq!(registry.len(), 100);
+    }
+}
+
+#[test]
+fn a_statement_means_something_else_in_another_schema_or_mode() {
+    let plain = State::default();
+    let shop = plain.with_schema(b"shop");
+    let ansi = plain.with_variable(b"sql_mode", b"ANSI_QUOTES");
+    let keys = [key_of(b"SELECT 1", &plain), key_of(b"SELECT 1", &shop), key_of(b"SELECT 1", &ansi), key_of(b"SELECT 2", &plain)];
+    for (i, a) in keys.iter().enumerate() {
+        for (j, b) in keys.iter().enumerate() {
+            assert_eq!(a == b, i == j);
+        }
+    }
+    assert_eq!(key_of(b"SELECT 1", &shop), key_of(b"SELECT 1", &plain.with_schema(b"shop")));
+}
+
+#[test]
+fn parts_of_a_key_cannot_be_shifted_into_each_other() {
+    let a = State::default().with_schema(b"ab");
+    let b = State::default().with_schema(b"b");
+    assert_ne!(key_of(b"x", &a), key_of(b"xa", &b));
+}
+
+#[test]
+fn only_diagnostics_leave_no_state_behind() {
+    assert!(!Pins::DIAGNOSTICS.leaves_state());
+    for pin in Pins::all().iter().filter(|p| *p != Pins::DIAGNOSTICS) {
+        assert!((pin | Pins::DIAGNOSTICS).leaves_state(), "{}", pin.words());
+        assert!(!pin.words().is_empty());
+    }
+}
