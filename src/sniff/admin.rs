@@ -33,7 +33,9 @@ impl Scan<'_> {
         self.end_of_hints();
         match word {
             Word::Backup => self.backup(next.entry.word),
-            Word::Compound | Word::Loop | Word::If | Word::Case | Word::For => self.effect(Effects::CALL),
+            Word::Compound | Word::Loop | Word::If | Word::Case | Word::For => {
+                self.effect(Effects::CALL)
+            }
             // A label before a block.
             _ if next.kind == Kind::Mark(b':') => self.effect(Effects::CALL),
             _ => {}
@@ -61,7 +63,11 @@ impl Scan<'_> {
 
     /// LOCK TABLES, or LOCK INSTANCE FOR BACKUP.
     fn lock(&mut self, word: Word) {
-        self.with_effect(if word == Word::Instance { Effects::FLUSHES_WITH_LOCK } else { Effects::LOCKS_TABLES });
+        self.with_effect(if word == Word::Instance {
+            Effects::FLUSHES_WITH_LOCK
+        } else {
+            Effects::LOCKS_TABLES
+        });
     }
 
     /// FLUSH TABLES … WITH READ LOCK, FOR EXPORT.
@@ -69,7 +75,10 @@ impl Scan<'_> {
         while !self.at_end() {
             let before = self.token.entry.word;
             let word = self.advance_word();
-            if matches!((before, word), (Word::Read, Word::Lock) | (Word::For, Word::Export)) {
+            if matches!(
+                (before, word),
+                (Word::Read, Word::Lock) | (Word::For, Word::Export)
+            ) {
                 self.effect(Effects::FLUSHES_WITH_LOCK);
             }
         }
@@ -123,7 +132,11 @@ impl Scan<'_> {
             Word::Stage => self.advance_word() == Word::End,
             word => word == Word::Unlock,
         };
-        self.effect(if releases { Effects::UNLOCKS_TABLES } else { Effects::FLUSHES_WITH_LOCK });
+        self.effect(if releases {
+            Effects::UNLOCKS_TABLES
+        } else {
+            Effects::FLUSHES_WITH_LOCK
+        });
     }
 }
 
@@ -131,8 +144,8 @@ impl Scan<'_> {
 fn access(verb: Verb) -> Access {
     use Verb::*;
     match verb {
-        Do | Call | Use | Lock | Unlock | Handler | Prepare | Execute | Deallocate | Savepoint | Release | Kill | Get
-        | Signal | Resignal | Checksum => Access::Unsure,
+        Do | Call | Use | Lock | Unlock | Handler | Prepare | Execute | Deallocate | Savepoint
+        | Release | Kill | Get | Signal | Resignal | Checksum => Access::Unsure,
         _ => Access::Write,
     }
 }

@@ -167,7 +167,13 @@ impl<'a> Lexer<'a> {
     fn take(&mut self, kind: Kind, length: usize) -> Token {
         let start = self.at;
         self.at += length;
-        Token { kind, entry: &words::NAME, qualified: false, start, end: self.at }
+        Token {
+            kind,
+            entry: &words::NAME,
+            qualified: false,
+            start,
+            end: self.at,
+        }
     }
 
     fn word(&mut self, qualified: bool) -> Token {
@@ -182,7 +188,13 @@ impl<'a> Lexer<'a> {
 
     fn name(&mut self, kind: Kind, entry: &'static Entry, qualified: bool, start: usize) -> Token {
         self.name_end = self.at;
-        Token { kind, entry, qualified, start, end: self.at }
+        Token {
+            kind,
+            entry,
+            qualified,
+            start,
+            end: self.at,
+        }
     }
 
     fn skip_name(&mut self) {
@@ -214,7 +226,13 @@ impl<'a> Lexer<'a> {
         let is_number = !qualified && (self.fraction() || self.exponent() || self.based(start));
         if is_number || !is_name_byte(self.peek(0)) {
             if !qualified {
-                return Token { kind: Kind::Number, entry: &words::NAME, qualified, start, end: self.at };
+                return Token {
+                    kind: Kind::Number,
+                    entry: &words::NAME,
+                    qualified,
+                    start,
+                    end: self.at,
+                };
             }
         } else {
             self.skip_name();
@@ -270,7 +288,13 @@ impl<'a> Lexer<'a> {
         if self.name_end != self.at && self.peek(1).is_ascii_digit() {
             let start = self.at;
             self.fraction();
-            return Token { kind: Kind::Number, entry: &words::NAME, qualified: false, start, end: self.at };
+            return Token {
+                kind: Kind::Number,
+                entry: &words::NAME,
+                qualified: false,
+                start,
+                end: self.at,
+            };
         }
         self.after_dot = true;
         self.take(Kind::Mark(b'.'), 1)
@@ -279,7 +303,13 @@ impl<'a> Lexer<'a> {
     fn text(&mut self, quote: u8) -> Token {
         let start = self.at;
         self.skip_quoted(quote, !self.dialect.no_backslash_escapes);
-        Token { kind: Kind::Text, entry: &words::NAME, qualified: false, start, end: self.at }
+        Token {
+            kind: Kind::Text,
+            entry: &words::NAME,
+            qualified: false,
+            start,
+            end: self.at,
+        }
     }
 
     fn quoted(&mut self, quote: u8, qualified: bool) -> Token {
@@ -293,7 +323,11 @@ impl<'a> Lexer<'a> {
         self.at += 1;
         loop {
             let rest = self.sql.get(self.at..).unwrap_or_default();
-            let found = if backslash { memchr2(quote, b'\\', rest) } else { memchr(quote, rest) };
+            let found = if backslash {
+                memchr2(quote, b'\\', rest)
+            } else {
+                memchr(quote, rest)
+            };
             let Some(offset) = found else {
                 self.trouble = true;
                 self.at = self.sql.len();
@@ -309,16 +343,31 @@ impl<'a> Lexer<'a> {
     }
 
     fn variable(&mut self) -> Token {
-        let kind = if self.peek(1) == b'@' { Kind::SystemVariable } else { Kind::UserVariable };
+        let kind = if self.peek(1) == b'@' {
+            Kind::SystemVariable
+        } else {
+            Kind::UserVariable
+        };
         self.at += if kind == Kind::SystemVariable { 2 } else { 1 };
         let start = self.at;
         match self.peek(0) {
             b'`' => self.skip_quoted(b'`', false),
-            b'"' => self.skip_quoted(b'"', !self.dialect.ansi_quotes && !self.dialect.no_backslash_escapes),
-            b'\'' if kind == Kind::UserVariable => self.skip_quoted(b'\'', !self.dialect.no_backslash_escapes),
+            b'"' => self.skip_quoted(
+                b'"',
+                !self.dialect.ansi_quotes && !self.dialect.no_backslash_escapes,
+            ),
+            b'\'' if kind == Kind::UserVariable => {
+                self.skip_quoted(b'\'', !self.dialect.no_backslash_escapes)
+            }
             _ => self.skip_variable_name(kind),
         }
-        Token { kind, entry: &words::NAME, qualified: false, start, end: self.at }
+        Token {
+            kind,
+            entry: &words::NAME,
+            qualified: false,
+            start,
+            end: self.at,
+        }
     }
 
     /// The name of a user variable may hold dots.
@@ -368,7 +417,9 @@ impl<'a> Lexer<'a> {
     /// or six: MariaDB whenever there are six, MySQL (newer ones only) when a space follows them.
     fn code_comment(&mut self, marker: usize, is_m: bool) {
         self.at += marker;
-        let digits = (0..6).take_while(|&i| self.peek(i).is_ascii_digit()).count();
+        let digits = (0..6)
+            .take_while(|&i| self.peek(i).is_ascii_digit())
+            .count();
         if digits < 5 {
             self.in_code_comment = true;
             return;
@@ -435,7 +486,9 @@ impl<'a> Lexer<'a> {
         if !self.leading || comment.len() > 256 {
             return;
         }
-        for word in comment.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':' && *byte != b'_') {
+        for word in
+            comment.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':' && *byte != b'_')
+        {
             if word.eq_ignore_ascii_case(b"umpire:primary") {
                 self.hint = Some(Hint::Primary);
             } else if word.eq_ignore_ascii_case(b"umpire:replica") && self.hint.is_none() {

@@ -159,7 +159,10 @@ impl Verb {
     /// Statements that return rows and, unless something in them says otherwise, change nothing.
     pub fn is_query(self) -> bool {
         use Verb::*;
-        matches!(self, Select | With | Table | Values | Show | Describe | Explain | Help)
+        matches!(
+            self,
+            Select | With | Table | Values | Show | Describe | Explain | Help
+        )
     }
 
     /// Statements about the session itself.

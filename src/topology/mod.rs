@@ -3,7 +3,7 @@
 //! A worker takes one [`Snapshot`] per turn. Objects that must outlive a reload (connection
 //! budgets, a user's last write) are `Arc`s carried from one snapshot to the next.
 use crate::config;
-pub use crate::config::ReadYourWrites;
+pub use crate::config::{Address, ReadYourWrites, Role};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
