@@ -15,7 +15,7 @@ impl Scan<'_> {
             Verb::Call => self.call(),
             Verb::Use => self.with_effect(Effects::USE),
             Verb::Lock => self.lock(word),
-            Verb::Unlock => self.with_effect(Effects::UNLOCKS_TABLES),
+            Verb::Unlock => self.unlock(word),
             Verb::Flush => self.flush(),
             Verb::Handler => self.handler(),
             Verb::Prepare => self.with_effect(Effects::PREPARES),
@@ -63,10 +63,21 @@ impl Scan<'_> {
 
     /// LOCK TABLES, or LOCK INSTANCE FOR BACKUP.
     fn lock(&mut self, word: Word) {
-        self.with_effect(if word == Word::Instance {
-            Effects::FLUSHES_WITH_LOCK
+        let is_instance = word == Word::Instance;
+        self.with_effect(if is_instance {
+            BACKUP_LOCK
         } else {
             Effects::LOCKS_TABLES
+        });
+    }
+
+    /// UNLOCK INSTANCE leaves the locks of tables alone.
+    fn unlock(&mut self, word: Word) {
+        let is_instance = word == Word::Instance;
+        self.with_effect(if is_instance {
+            Effects::empty()
+        } else {
+            Effects::UNLOCKS_TABLES
         });
     }
 
@@ -132,13 +143,15 @@ impl Scan<'_> {
             Word::Stage => self.advance_word() == Word::End,
             word => word == Word::Unlock,
         };
-        self.effect(if releases {
-            Effects::UNLOCKS_TABLES
-        } else {
-            Effects::FLUSHES_WITH_LOCK
-        });
+        if !releases {
+            self.effect(BACKUP_LOCK);
+        }
     }
 }
+
+/// UNLOCK TABLES does not release these, so the session must not think that it does: as after a
+/// CALL, only a reset is certain to.
+const BACKUP_LOCK: Effects = Effects::FLUSHES_WITH_LOCK.union(Effects::CALL);
 
 /// What is certain of a statement by its verb alone.
 fn access(verb: Verb) -> Access {
