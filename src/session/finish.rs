@@ -5,6 +5,7 @@ use crate::backend::{replay_policy, Lease, Replay, State};
 use crate::net;
 use crate::relay::TurnEnd;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
+use crate::wire::capabilities::MULTI_STATEMENTS;
 use crate::wire::reply::Change;
 use crate::wire::status;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,6 +80,8 @@ impl Session {
         if let Some(mode) = self.state.variable(b"sql_mode") {
             self.dialect.ansi_quotes = mode.windows(11).any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
         }
+        let charset = self.state.variable(b"character_set_client").unwrap_or_default();
+        self.dialect.ambiguous_bytes = AMBIGUOUS.contains(&charset);
         let seconds = self.state.variable(b"wait_timeout").and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
         if let Some(seconds) = seconds {
             self.idle_timeout = Duration::from_secs(seconds);
@@ -94,11 +97,15 @@ impl Session {
                 self.pins |= pin;
             }
         }
-        if !failed && effects.contains(Effects::UNLOCKS_TABLES) {
+        if !failed && !many && effects.contains(Effects::UNLOCKS_TABLES) {
             self.pins.remove(Pins::LOCK_TABLES | Pins::FLUSH_LOCK);
         }
-        if !failed && effects.contains(Effects::XA_END) && !many {
+        if !failed && !many && effects.contains(Effects::XA_END) {
             self.pins.remove(Pins::XA);
+        }
+        // text that could not be read to its end may hold further statements
+        if effects.contains(Effects::UNREAD) && self.capabilities & MULTI_STATEMENTS != 0 {
+            self.pins |= Pins::UNKNOWN_STATE;
         }
         if let Some(flags) = end.status {
             let in_transaction = flags & status::IN_TRANS != 0;
@@ -138,7 +145,7 @@ impl Session {
 
     /// Read-your-writes: the window starts at the end of the write.
     fn note_write(&mut self, end: &TurnEnd, sniffed: &Sniffed) {
-        if !may_have_written(sniffed) || (end.error.is_some() && end.status.is_none() && !self.pins.contains(Pins::TRANSACTION)) {
+        if !sniffed.may_change_data() || (end.error.is_some() && end.status.is_none() && !self.pins.contains(Pins::TRANSACTION)) {
             return;
         }
         let now = net::monotonic_nanos();
@@ -148,6 +155,9 @@ impl Session {
         }
     }
 }
+
+/// Character sets in which a backslash or quote may be the second byte of a character.
+const AMBIGUOUS: [&[u8]; 5] = [b"big5", b"cp932", b"gb18030", b"gbk", b"sjis"];
 
 /// Which effects hold the connection, by which reason, and whether also after an error.
 const PINNING: [(Effects, Pins, bool); 11] = [
@@ -171,17 +181,6 @@ const EXPLAINS: Effects = Effects::CREATES_TEMPORARY_TABLE
     .union(Effects::CALL)
     .union(Effects::SET_OTHER)
     .union(Effects::USE);
-
-fn may_have_written(sniffed: &Sniffed) -> bool {
-    match sniffed.access {
-        Access::Read => false,
-        Access::Write => true,
-        Access::Unsure => {
-            let session_only = matches!(sniffed.verb, Verb::Set | Verb::Use | Verb::Show | Verb::Begin | Verb::Start);
-            !session_only || sniffed.effects.contains(Effects::MULTI_STATEMENT)
-        }
-    }
-}
 
 /// Errors after which the server closes the connection: shutdown, killed, communication errors.
 fn is_fatal(code: u16) -> bool {

@@ -135,7 +135,7 @@ impl Session {
         inbox.push_front(Buf::from_vec(rest));
         let state = shared.states.intern(initial_state(who.collation, &who.greeting));
         entry.group.set(who.user.group);
-        Session {
+        let mut session = Session {
             client,
             inbox,
             dialect: Dialect {
@@ -161,7 +161,9 @@ impl Session {
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
             _token: who.token,
-        }
+        };
+        session.state_changed();
+        session
     }
 
     async fn run(&mut self, schema: Option<String>, sequence: u8) {

@@ -16,9 +16,14 @@ impl Session {
         let sql = command.body().get(text_at..).unwrap_or_default();
         let sniffed = sniff::sniff(sql, command.is_whole(), self.dialect);
         if sniffed.verb == Verb::Kill {
-            if let Some(kill) = sniff::kill_target(sql) {
-                return self.kill(kill).await;
-            }
+            return match sniff::kill_target(sql) {
+                Some(kill) => Box::pin(self.kill(kill)).await,
+                None => {
+                    // an id computed on the server would be the server's, not the one that clients see
+                    self.tell(&error::own("KILL takes a literal connection id here: KILL [QUERY] <number>"));
+                    Ok(())
+                }
+            };
         }
         self.release_diagnostics(sniffed.effects);
         let mut attempt = Attempt { writes: self.is_known_write(sql), ..Attempt::default() };
