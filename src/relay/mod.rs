@@ -160,7 +160,14 @@ impl<'a> Relay<'a> {
         let mut clear = 0;
         while clear < buf.len() {
             match self.tracker.step(&buf[clear..]).map_err(|m| self.malformed(m))? {
-                Step::Pass(n) => clear += n,
+                Step::Pass(n) => {
+                    clear += n;
+                    // a PREPARE reply under DEPRECATE_EOF ends with its last definition
+                    if self.tracker.done() {
+                        self.hand_over(buf, clear);
+                        return Ok(Some(Progress::Done));
+                    }
+                }
                 Step::NeedMore => {
                     let rest = split_off(&mut buf, clear);
                     self.pass(buf);

@@ -4,7 +4,7 @@ use super::turn::{Outgoing, Ran};
 use super::{eof_packet, error_packet, End, Session};
 use crate::relay::Command;
 use crate::sniff::{Access, Effects, Sniffed, Verb};
-use crate::wire::{capabilities, command, error};
+use crate::wire::{capabilities, command, error, tracker};
 
 /// A command without SQL text: nothing is proven, so it goes to the primary.
 pub(super) const NEUTRAL: Sniffed = Sniffed { verb: Verb::Other, access: Access::Unsure, effects: Effects::empty(), hint: None };
@@ -15,6 +15,12 @@ const SESSION_ONLY: Sniffed = Sniffed { verb: Verb::Use, ..NEUTRAL };
 impl Session {
     /// One client command and its whole reply.
     pub(super) async fn turn(&mut self, command: Command) -> Result<(), End> {
+        if self.user.config.qps.is_some() && tracker::expects_reply(command.kind()) {
+            if let Err(error) = Box::pin(self.pace()).await {
+                self.tell(&error);
+                return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+            }
+        }
         match command.kind() {
             command::QUERY => self.query(command).await,
             command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,

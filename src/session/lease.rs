@@ -6,6 +6,7 @@ use crate::backend::{Lease, LeaseError, Want};
 use crate::net;
 use crate::route::{self, Context, Decision, Route};
 use crate::sniff::{self, Sniffed};
+use crate::throttle;
 use crate::topology::{Group, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
@@ -43,22 +44,22 @@ impl Session {
         let mut deadline = None;
         loop {
             let snapshot = self.shared.snapshot();
-            let group = self.group(&snapshot)?.clone();
-            let decision = self.decide(&group, sniffed, attempt);
+            let group = self.group(&snapshot)?;
+            let decision = self.decide(group, sniffed, attempt);
             let timeout = snapshot.proxy.lease_timeout;
             match decision.route {
                 Route::Primary(i) | Route::Replica(i) => {
-                    let want = self.want(&group, i, matches!(decision.route, Route::Replica(_)));
+                    let want = self.want(group, i, matches!(decision.route, Route::Replica(_)));
                     if let Some(lease) = self.shared.pools.try_lease(&want) {
-                        return Ok(self.leased(lease, &group, i));
+                        return Ok(self.leased(lease, group, i));
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
                     let lease = self.shared.pools.lease(&want, until).await;
                     self.entry.set(Activity::Running, net::now());
                     match lease {
-                        Ok(lease) => return Ok(self.leased(lease, &group, i)),
-                        Err(e) => self.give_up_or_wait(e, &group, i, attempt, until).await?,
+                        Ok(lease) => return Ok(self.leased(lease, group, i)),
+                        Err(e) => self.give_up_or_wait(e, group, i, attempt, until).await?,
                     }
                 }
                 Route::Held | Route::NoPrimary => {
@@ -81,6 +82,10 @@ impl Session {
             let name = &self.user.config.group;
             let index = snapshot.groups.iter().position(|g| g.name == *name);
             self.group = GroupIndex { epoch: snapshot.epoch, index: index.unwrap_or(usize::MAX) };
+            if let Some(user) = snapshot.users.get(&*self.user.config.name) {
+                // limits may have changed; a user that is gone keeps its sessions until they end
+                self.user = user.clone();
+            }
         }
         snapshot.groups.get(self.group.index).ok_or_else(|| {
             error::own(&format!("group '{}' is no longer configured: connect again", self.user.config.group))
@@ -101,6 +106,29 @@ impl Session {
             Some(avoid) if avoid == server => u32::MAX,
             _ => self.shared.pools.load(server),
         })
+    }
+
+    /// Holds a user with a rate to it by waiting; an error if the wait would be longer than `lease_timeout`.
+    pub(super) async fn pace(&mut self) -> Result<(), reply::Err> {
+        let Some(rate) = self.user.config.qps else { return Ok(()) };
+        // a hundredth of a second's worth at once, so that waiting is spread evenly
+        let wait = throttle::admit(&self.user.paid_until, rate, rate / 100, net::monotonic_nanos());
+        if wait == 0 {
+            return Ok(());
+        }
+        let longest = self.shared.snapshot().proxy.lease_timeout;
+        let wait = Duration::from_nanos(wait);
+        if wait > longest {
+            throttle::give_back(&self.user.paid_until, rate);
+            return Err(error::own(&format!(
+                "user '{}' is limited to {rate} statements per second and too many wait already: send fewer at once, or raise qps",
+                self.user.config.name
+            )));
+        }
+        self.entry.set(Activity::Throttled, net::now());
+        net::sleep_until(Instant::now() + wait).await;
+        self.entry.set(Activity::Running, net::now());
+        Ok(())
     }
 
     /// Whether this text was refused by a replica before.

@@ -88,15 +88,26 @@ pub struct Session {
 /// Serves one accepted connection until it ends. `refused`: the proxy has no place for it (1040).
 pub async fn serve(client: Socket, shared: Rc<Shared>, refused: bool) {
     let entry = shared.registry.add(client.peer(), net::now());
-    let id = entry.id;
+    let _listed = Listed { shared: shared.clone(), id: entry.id };
     if refused {
         shared.stats.clients_refused.add(1);
         client.send(error_packet(&error::too_many_connections(), 0));
         client.close().await;
     } else {
-        greet_and_serve(client, shared.clone(), entry).await;
+        greet_and_serve(client, shared, entry).await;
     }
-    shared.registry.remove(id);
+}
+
+/// The session's place in the registry, however it ends.
+struct Listed {
+    shared: Rc<Shared>,
+    id: u32,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.shared.registry.remove(self.id);
+    }
 }
 
 async fn greet_and_serve(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) {

@@ -16,6 +16,8 @@ pub enum Activity {
     Idle,
     /// Waits for a server connection.
     Waiting,
+    /// Held to its user's rate.
+    Throttled,
     Running,
     Closing,
 }
@@ -26,6 +28,7 @@ impl Activity {
             Activity::Login => "login",
             Activity::Idle => "idle",
             Activity::Waiting => "waiting for a server connection",
+            Activity::Throttled => "held to its user's qps",
             Activity::Running => "running",
             Activity::Closing => "closing",
         }

@@ -231,10 +231,12 @@ fn user(
         || Arc::new(AtomicU64::new(0)),
         |user| user.last_write.clone(),
     );
+    let paid_until = old.map_or_else(Default::default, |user| user.paid_until.clone());
     let user = User {
         config: config.clone(),
         group,
         last_write,
+        paid_until,
         sessions,
     };
     Some((config.name.as_str().into(), Arc::new(user)))

@@ -158,6 +158,8 @@ pub struct User {
     pub group: usize,
     /// Nanoseconds (CLOCK_MONOTONIC) of the end of the user's last write, over all workers.
     pub last_write: Arc<AtomicU64>,
+    /// Up to when the user's statements are paid for, if its rate is limited; see `throttle::admit`.
+    pub paid_until: Arc<AtomicU64>,
     /// Client connections of this user over all workers; taken at login, not per turn.
     pub sessions: Arc<Budget>,
 }

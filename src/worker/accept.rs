@@ -3,8 +3,12 @@ use super::mailbox::Message;
 use super::Worker;
 use crate::net::{self, Socket};
 use crate::session;
+use std::future::Future;
 use std::os::fd::OwnedFd;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 /// A worker hands a new client on only if another has this many fewer: a hand-over wakes that worker.
 const UNEVEN: u64 = 4;
@@ -52,9 +56,27 @@ pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd) {
     worker.clients.set(worker.clients.get() + 1);
     let worker = worker.clone();
     net::spawn(async move {
-        session::serve(client, worker.shared.clone(), total >= limit).await;
+        let session = session::serve(client, worker.shared.clone(), total >= limit);
+        if Contained(Box::pin(session)).await.is_err() {
+            tracing::error!(worker = worker.shared.worker, "a session panicked and was ended: this is a bug, please report the lines above");
+        }
         worker.shared.stats.clients.sub(1);
         worker.clients.set(worker.clients.get() - 1);
         worker.end_if_drained();
     });
+}
+
+/// A panic ends its own session only. Unwinding drops the session: a connection in the middle of a reply is
+/// closed, one with state is reset, the client's socket is closed.
+struct Contained<F>(Pin<Box<F>>);
+
+impl<F: Future<Output = ()>> Future for Contained<F> {
+    type Output = Result<(), ()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(_) => Poll::Ready(Err(())),
+        }
+    }
 }

@@ -25,7 +25,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// glommio's own ring is not used for sockets: small, and without its registered memory.
-const EXECUTOR_RING: usize = 64;
+const EXECUTOR_RING: usize = 16;
+/// glommio interrupts running tasks by this timer; here tasks are short and the driver decides who runs.
+const PREEMPT: Duration = Duration::from_secs(1);
 /// How often pools are tended and counters copied.
 const TEND: Duration = Duration::from_secs(1);
 
@@ -66,6 +68,7 @@ pub fn run(input: Input, started: SyncSender<Result<(), String>>) {
         .name(&format!("worker-{}", input.index))
         .ring_depth(EXECUTOR_RING)
         .io_memory(0)
+        .preempt_timer(PREEMPT)
         .make();
     let executor = match executor {
         Ok(executor) => executor,
