@@ -35,7 +35,10 @@ pub async fn serve(listener: std::net::TcpListener, handle: Handle) {
         Ok(listener) => listener,
         Err(e) => return tracing::error!("http: {e}"),
     };
-    let bounded = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) };
+    let bounded = Bounded {
+        listener,
+        free: Arc::new(Semaphore::new(CONNECTIONS)),
+    };
     if let Err(e) = axum::serve(bounded, router(handle)).await {
         tracing::error!("http: {e}");
     }
@@ -53,7 +56,10 @@ fn router(handle: Handle) -> Router {
 const CLOSE: [(header::HeaderName, &str); 1] = [(header::CONNECTION, "close")];
 
 async fn serve_metrics(State(handle): State<Handle>) -> impl IntoResponse {
-    let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    let format = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
     (CLOSE, format, metrics::text(&handle).await)
 }
 
@@ -61,7 +67,11 @@ async fn serve_healthz(State(handle): State<Handle>) -> impl IntoResponse {
     let complaints = healthz::complaints(&handle).await;
     match complaints.is_empty() {
         true => (StatusCode::OK, CLOSE, "ok\n".to_string()),
-        false => (StatusCode::SERVICE_UNAVAILABLE, CLOSE, complaints.join("\n") + "\n"),
+        false => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            CLOSE,
+            complaints.join("\n") + "\n",
+        ),
     }
 }
 
@@ -85,7 +95,14 @@ impl Listener for Bounded {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     let deadline = Box::pin(sleep(LIFETIME));
-                    return (Connection { stream, deadline, _permit: permit }, peer);
+                    return (
+                        Connection {
+                            stream,
+                            deadline,
+                            _permit: permit,
+                        },
+                        peer,
+                    );
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             }
