@@ -1,6 +1,7 @@
 //! Metric names, counters, histograms and the records that workers hand to the control thread.
 //!
 //! Names are constants of [`names`]; [`prometheus`] writes them all as text.
+mod catalogue;
 pub mod names;
 mod prometheus;
 #[cfg(test)]

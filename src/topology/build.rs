@@ -99,7 +99,7 @@ impl Snapshot {
         for (index, group) in config.groups.iter().enumerate() {
             let before =
                 previous.and_then(|snapshot| snapshot.groups.iter().find(|g| g.name == group.name));
-            let servers = group
+            let servers: Vec<_> = group
                 .servers
                 .iter()
                 .map(|s| Arc::new(server(s, before, ids, learnt)))
@@ -137,7 +137,7 @@ impl Snapshot {
     pub fn with_health(&self, ids: &mut ServerIds, learnt: &[Learnt]) -> Built {
         let mut alarms = Vec::new();
         let groups = self.groups.iter().map(|group| {
-            let servers = group
+            let servers: Vec<_> = group
                 .servers
                 .iter()
                 .map(|server| refreshed(server, learnt))
@@ -241,7 +241,7 @@ fn user(
 }
 
 fn greeting(
-    servers: &Vec<Arc<Server>>,
+    servers: &[Arc<Server>],
     before: Option<&Arc<Group>>,
     learnt: &[Learnt],
 ) -> Arc<Greeting> {

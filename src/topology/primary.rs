@@ -59,7 +59,8 @@ fn is_writable(server: &Server) -> bool {
 /// Forgets what no longer counts: servers gone from the group, disputed ones seen read-only.
 fn settled(memory: &Memory, servers: &[&Server]) -> Memory {
     let find = |id: &ServerId| servers.iter().find(|server| server.id == *id);
-    let open = |id: &&ServerId| find(id).is_some_and(|s| !(s.health.alive && !s.health.writable));
+    let seen_read_only = |s: &&Server| s.health.alive && !s.health.writable;
+    let open = |id: &&ServerId| find(id).is_some_and(|s| !seen_read_only(s));
     Memory {
         last: memory.last.filter(|id| find(id).is_some()),
         disputed: memory.disputed.iter().filter(open).copied().collect(),
