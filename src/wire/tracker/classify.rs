@@ -5,7 +5,7 @@ use super::{Header, Malformed, HEADER, MAX_PAYLOAD};
 use crate::wire::bytes::Reader;
 use crate::wire::command;
 use crate::wire::prepare::PrepareOk;
-use crate::wire::status::{CURSOR_EXISTS, MORE_RESULTS};
+use crate::wire::status::{CURSOR_EXISTS, MORE_RESULTS, PS_OUT_PARAMS};
 
 /// First byte of a server's request for the client's file.
 const LOCAL_INFILE: u8 = 0xfb;
@@ -179,6 +179,7 @@ impl Tracker {
             return control(payload, Control::ColumnsEnd { end, status });
         }
         if self.rows_follow {
+            self.out_parameters = self.family == Family::Execute && status & PS_OUT_PARAMS != 0;
             self.phase = Phase::Rows;
             return Ok(Found::Data(HEADER + payload.len()));
         }
@@ -191,7 +192,7 @@ impl Tracker {
 
     fn result_end(&self, payload: &[u8]) -> Result<Found, Malformed> {
         let status = end_status(payload, self.deprecate_eof)?;
-        let end = !self.more(status);
+        let end = !self.more(status) && !self.out_parameters;
         control(payload, Control::ResultEnd { end, status })
     }
 
@@ -209,6 +210,7 @@ impl Tracker {
             return Err(Malformed { what: WHAT });
         }
         self.rows_follow = true;
+        self.out_parameters = false;
         self.begin_definitions(count);
         Ok(Found::Data(HEADER + payload.len()))
     }

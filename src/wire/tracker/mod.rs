@@ -107,6 +107,9 @@ pub struct Tracker {
     rows_follow: bool,
     /// Definitions are announced but left out. The EOF packets behind them are not.
     omitted: bool,
+    /// These rows are a procedure's OUT parameters: its OK follows. MySQL says so only in the EOF
+    /// before the rows, where there is one.
+    out_parameters: bool,
     deprecate_eof: bool,
     /// A byte behind the column count says whether definitions follow.
     metadata_flag: bool,
@@ -135,6 +138,7 @@ impl Tracker {
             continued: false,
             rows_follow: false,
             omitted: false,
+            out_parameters: false,
             deprecate_eof: capabilities & DEPRECATE_EOF != 0,
             metadata_flag: capabilities & (OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA)
                 != 0,
