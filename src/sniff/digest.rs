@@ -1,0 +1,87 @@
+//! One number for all statements that differ only in their literals.
+
+use super::lexer::{Kind, Lexer, Token};
+use super::types::Dialect;
+
+/// Hash of the normalised text: literals, comments, space and case of keywords folded, and lists of
+/// literals made one. Stable over processes and workers; no allocation.
+pub fn digest(sql: &[u8], dialect: Dialect) -> u64 {
+    let mut lexer = Lexer::new(sql, dialect);
+    let mut hash = Hash::new();
+    let mut list = List::None;
+    loop {
+        let token = lexer.next();
+        if token.kind == Kind::End {
+            return hash.finish();
+        }
+        let next = list.next(&token);
+        // A comma is held back until it is known that no literal follows it.
+        if list == List::Comma && next != List::Literal {
+            hash.byte(b',');
+        }
+        let is_repeated = list == List::Comma && next == List::Literal;
+        if next != List::Comma && !is_repeated {
+            token_hash(&mut hash, &lexer, &token);
+        }
+        list = next;
+    }
+}
+
+/// Where in a list of literals the text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    None,
+    Literal,
+    Comma,
+}
+
+impl List {
+    fn next(self, token: &Token) -> List {
+        match token.kind {
+            Kind::Text | Kind::Number | Kind::Mark(b'?') => List::Literal,
+            Kind::Mark(b',') if self == List::Literal => List::Comma,
+            _ => List::None,
+        }
+    }
+}
+
+fn token_hash(hash: &mut Hash, lexer: &Lexer<'_>, token: &Token) {
+    match token.kind {
+        Kind::Text | Kind::Number => hash.byte(b'?'),
+        Kind::Mark(byte) => hash.byte(byte),
+        Kind::Semicolon => hash.byte(b';'),
+        Kind::Assign => hash.bytes(b":="),
+        Kind::UserVariable => hash.name(b'@', lexer.bytes(token)),
+        Kind::SystemVariable => hash.name(b'$', lexer.bytes(token)),
+        Kind::Word | Kind::Quoted => hash.name(b' ', lexer.bytes(token)),
+        Kind::End => {}
+    }
+}
+
+/// FNV-1a over 64 bits, mixed at the end so that every bit of the result depends on all bytes.
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.byte(*byte));
+    }
+
+    /// The mark before the name keeps neighbouring names apart.
+    fn name(&mut self, mark: u8, name: &[u8]) {
+        self.byte(mark);
+        name.iter().for_each(|byte| self.byte(byte.to_ascii_lowercase()));
+    }
+
+    fn finish(self) -> u64 {
+        let mixed = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        mixed ^ mixed >> 32
+    }
+}

@@ -1,0 +1,450 @@
+//! Bytes → tokens, by the rules of the servers' own scanners: what counts as comment, string,
+//! number or name here is what the server will take for one.
+//!
+//! Where MySQL and MariaDB, or the client's character set, leave it open, `trouble` is set and the
+//! statement is not proven to read.
+
+use super::types::{Dialect, Hint};
+use super::words::{self, Entry};
+use memchr::{memchr, memchr2};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A bare word; `entry` tells which, [`words::NAME`] when it is only a name.
+    Word,
+    /// A name in backticks, or in double quotes under ANSI_QUOTES.
+    Quoted,
+    Text,
+    Number,
+    /// `@name` in any quoting; the bytes are those after the `@`.
+    UserVariable,
+    /// `@@name`; the bytes are those after the `@@`, up to a dot.
+    SystemVariable,
+    /// `:=`
+    Assign,
+    Semicolon,
+    Mark(u8),
+    End,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub kind: Kind,
+    pub entry: &'static Entry,
+    /// Comes after a dot: part of a qualified name, never a keyword.
+    pub qualified: bool,
+    pub start: usize,
+    pub end: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Space,
+    Letter,
+    Digit,
+    Apostrophe,
+    DoubleQuote,
+    Backtick,
+    At,
+    Slash,
+    Star,
+    Dash,
+    Hash,
+    Dot,
+    Colon,
+    Semicolon,
+    Nul,
+    Other,
+}
+
+static CLASS: [Class; 256] = classes();
+
+const fn classes() -> [Class; 256] {
+    let mut table = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b' ' | b'\t'..=b'\r' => Class::Space,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80..=0xff => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b'\'' => Class::Apostrophe,
+            b'"' => Class::DoubleQuote,
+            b'`' => Class::Backtick,
+            b'@' => Class::At,
+            b'/' => Class::Slash,
+            b'*' => Class::Star,
+            b'-' => Class::Dash,
+            b'#' => Class::Hash,
+            b'.' => Class::Dot,
+            b':' => Class::Colon,
+            b';' => Class::Semicolon,
+            0 => Class::Nul,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    table
+}
+
+/// `at` never passes the end of `sql`; every call of [`Lexer::next`] moves it or returns End.
+pub(super) struct Lexer<'a> {
+    sql: &'a [u8],
+    at: usize,
+    dialect: Dialect,
+    /// Inside `/*! … */` whose content counts.
+    in_code_comment: bool,
+    after_dot: bool,
+    /// Where the last name ended: a dot right there joins names, elsewhere it may start a number.
+    name_end: usize,
+    /// Comments read now may carry a hint.
+    pub leading: bool,
+    pub hint: Option<Hint>,
+    pub trouble: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub fn new(sql: &'a [u8], dialect: Dialect) -> Lexer<'a> {
+        Lexer {
+            sql,
+            at: 0,
+            dialect,
+            in_code_comment: false,
+            after_dot: false,
+            name_end: usize::MAX,
+            leading: true,
+            hint: None,
+            trouble: dialect.ambiguous_bytes && !sql.is_ascii(),
+        }
+    }
+
+    /// The token's bytes; of quoted names and variables without the quotes.
+    pub fn bytes(&self, token: &Token) -> &'a [u8] {
+        let bytes = self.sql.get(token.start..token.end).unwrap_or_default();
+        match bytes {
+            [b'`' | b'"' | b'\'', inner @ .., _] if token.kind != Kind::Text => inner,
+            _ => bytes,
+        }
+    }
+
+    pub fn next(&mut self) -> Token {
+        let qualified = std::mem::take(&mut self.after_dot);
+        while let Some(&byte) = self.sql.get(self.at) {
+            match CLASS[byte as usize] {
+                Class::Space => self.at += 1,
+                Class::Letter => return self.word(qualified),
+                Class::Digit => return self.number_or_name(qualified),
+                Class::Apostrophe => return self.text(byte),
+                Class::DoubleQuote if !self.dialect.ansi_quotes => return self.text(byte),
+                Class::DoubleQuote | Class::Backtick => return self.quoted(byte, qualified),
+                Class::At => return self.variable(),
+                Class::Dash if self.starts_dash_comment() => self.skip_line(),
+                Class::Hash => self.skip_line(),
+                Class::Slash if self.peek(1) == b'*' => self.comment(),
+                Class::Star if self.in_code_comment && self.peek(1) == b'/' => {
+                    self.in_code_comment = false;
+                    self.at += 2;
+                }
+                Class::Dot => return self.dot(),
+                Class::Colon if self.peek(1) == b'=' => return self.take(Kind::Assign, 2),
+                Class::Semicolon => return self.take(Kind::Semicolon, 1),
+                // The servers end a statement here or there at a NUL: not ours to guess.
+                Class::Nul => {
+                    self.trouble = true;
+                    self.at += 1;
+                }
+                _ => return self.take(Kind::Mark(byte), 1),
+            }
+        }
+        self.trouble |= self.in_code_comment;
+        self.take(Kind::End, 0)
+    }
+
+    /// The byte at this distance; 0 past the end, as the servers' scanners see it.
+    fn peek(&self, distance: usize) -> u8 {
+        self.sql.get(self.at + distance).copied().unwrap_or(0)
+    }
+
+    fn take(&mut self, kind: Kind, length: usize) -> Token {
+        let start = self.at;
+        self.at += length;
+        Token { kind, entry: &words::NAME, qualified: false, start, end: self.at }
+    }
+
+    fn word(&mut self, qualified: bool) -> Token {
+        let start = self.at;
+        self.skip_name();
+        let entry = match self.sql.get(start..self.at) {
+            Some(word) if !qualified => words::find(word),
+            _ => &words::NAME,
+        };
+        self.name(Kind::Word, entry, qualified, start)
+    }
+
+    fn name(&mut self, kind: Kind, entry: &'static Entry, qualified: bool, start: usize) -> Token {
+        self.name_end = self.at;
+        Token { kind, entry, qualified, start, end: self.at }
+    }
+
+    fn skip_name(&mut self) {
+        let start = self.at;
+        let mut seen = 0;
+        while let Some(&byte) = self.sql.get(self.at) {
+            if !matches!(CLASS[byte as usize], Class::Letter | Class::Digit) {
+                break;
+            }
+            seen |= byte;
+            self.at += 1;
+        }
+        // In a one-byte character set some of these bytes are spaces, and would part two words.
+        if seen >= 0x80 && std::str::from_utf8(&self.sql[start..self.at]).is_err() {
+            self.trouble = true;
+        }
+    }
+
+    fn skip_digits(&mut self) {
+        while self.peek(0).is_ascii_digit() {
+            self.at += 1;
+        }
+    }
+
+    /// `1`, `1.5`, `1e5`, `0x1F`; but `1a` is a name, and `1e5for` is a number and a word.
+    fn number_or_name(&mut self, qualified: bool) -> Token {
+        let start = self.at;
+        self.skip_digits();
+        let is_number = !qualified && (self.fraction() || self.exponent() || self.based(start));
+        if is_number || !is_name_byte(self.peek(0)) {
+            if !qualified {
+                return Token { kind: Kind::Number, entry: &words::NAME, qualified, start, end: self.at };
+            }
+        } else {
+            self.skip_name();
+        }
+        self.name(Kind::Word, &words::NAME, qualified, start)
+    }
+
+    fn fraction(&mut self) -> bool {
+        let is_fraction = self.peek(0) == b'.';
+        if is_fraction {
+            self.at += 1;
+            self.skip_digits();
+            self.exponent();
+        }
+        is_fraction
+    }
+
+    fn exponent(&mut self) -> bool {
+        if !matches!(self.peek(0), b'e' | b'E') {
+            return false;
+        }
+        let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
+        let is_exponent = self.peek(1 + sign).is_ascii_digit();
+        if is_exponent {
+            self.at += 1 + sign;
+            self.skip_digits();
+        }
+        is_exponent
+    }
+
+    /// `0x…` and `0b…`, where `start` is the zero.
+    fn based(&mut self, start: usize) -> bool {
+        if self.at != start + 1 || self.sql.get(start) != Some(&b'0') {
+            return false;
+        }
+        let is_digit: fn(u8) -> bool = match self.peek(0) {
+            b'x' => |byte| byte.is_ascii_hexdigit(),
+            b'b' => |byte| matches!(byte, b'0' | b'1'),
+            _ => return false,
+        };
+        let mut length = 1;
+        while is_digit(self.peek(length)) {
+            length += 1;
+        }
+        let is_based = length > 1 && !is_name_byte(self.peek(length));
+        if is_based {
+            self.at += length;
+        }
+        is_based
+    }
+
+    fn dot(&mut self) -> Token {
+        if self.name_end != self.at && self.peek(1).is_ascii_digit() {
+            let start = self.at;
+            self.fraction();
+            return Token { kind: Kind::Number, entry: &words::NAME, qualified: false, start, end: self.at };
+        }
+        self.after_dot = true;
+        self.take(Kind::Mark(b'.'), 1)
+    }
+
+    fn text(&mut self, quote: u8) -> Token {
+        let start = self.at;
+        self.skip_quoted(quote, !self.dialect.no_backslash_escapes);
+        Token { kind: Kind::Text, entry: &words::NAME, qualified: false, start, end: self.at }
+    }
+
+    fn quoted(&mut self, quote: u8, qualified: bool) -> Token {
+        let start = self.at;
+        self.skip_quoted(quote, false);
+        self.name(Kind::Quoted, &words::NAME, qualified, start)
+    }
+
+    /// From the opening quote to behind the closing one; a doubled quote does not close.
+    fn skip_quoted(&mut self, quote: u8, backslash: bool) {
+        self.at += 1;
+        loop {
+            let rest = self.sql.get(self.at..).unwrap_or_default();
+            let found = if backslash { memchr2(quote, b'\\', rest) } else { memchr(quote, rest) };
+            let Some(offset) = found else {
+                self.trouble = true;
+                self.at = self.sql.len();
+                return;
+            };
+            self.at += offset;
+            if self.peek(0) == quote && self.peek(1) != quote {
+                self.at += 1;
+                return;
+            }
+            self.at = (self.at + 2).min(self.sql.len());
+        }
+    }
+
+    fn variable(&mut self) -> Token {
+        let kind = if self.peek(1) == b'@' { Kind::SystemVariable } else { Kind::UserVariable };
+        self.at += if kind == Kind::SystemVariable { 2 } else { 1 };
+        let start = self.at;
+        match self.peek(0) {
+            b'`' => self.skip_quoted(b'`', false),
+            b'"' => self.skip_quoted(b'"', !self.dialect.ansi_quotes && !self.dialect.no_backslash_escapes),
+            b'\'' if kind == Kind::UserVariable => self.skip_quoted(b'\'', !self.dialect.no_backslash_escapes),
+            _ => self.skip_variable_name(kind),
+        }
+        Token { kind, entry: &words::NAME, qualified: false, start, end: self.at }
+    }
+
+    /// The name of a user variable may hold dots.
+    fn skip_variable_name(&mut self, kind: Kind) {
+        self.skip_name();
+        while kind == Kind::UserVariable && self.peek(0) == b'.' {
+            self.at += 1;
+            self.skip_name();
+        }
+    }
+
+    /// `--` needs a space or control character behind it; the end of the text counts as one.
+    fn starts_dash_comment(&mut self) -> bool {
+        if self.peek(1) != b'-' {
+            return false;
+        }
+        let next = self.peek(2);
+        // Control characters of one-byte character sets: the servers differ.
+        self.trouble |= next >= 0x80;
+        next <= b' ' || next == 0x7f
+    }
+
+    fn skip_line(&mut self) {
+        let rest = self.sql.get(self.at..).unwrap_or_default();
+        let length = memchr(b'\n', rest).unwrap_or(rest.len());
+        self.note_hint(rest.get(..length).unwrap_or_default());
+        self.at += length;
+    }
+
+    /// `/* … */`, `/*! … */`, `/*!50000 … */`, `/*M! … */`.
+    fn comment(&mut self) {
+        match (self.peek(2), self.peek(3)) {
+            (b'!', _) => self.code_comment(3, false),
+            (b'M', b'!') if self.dialect.mariadb => self.code_comment(4, true),
+            _ => self.plain_comment(),
+        }
+    }
+
+    fn plain_comment(&mut self) {
+        let start = self.at + 2;
+        self.at = start;
+        self.skip_comment_body(0);
+        self.note_hint(self.sql.get(start..self.at).unwrap_or_default());
+    }
+
+    /// The content counts unless it is for a later version. Both servers want exactly five digits,
+    /// or six: MariaDB whenever there are six, MySQL (newer ones only) when a space follows them.
+    fn code_comment(&mut self, marker: usize, is_m: bool) {
+        self.at += marker;
+        let digits = (0..6).take_while(|&i| self.peek(i).is_ascii_digit()).count();
+        if digits < 5 {
+            self.in_code_comment = true;
+            return;
+        }
+        let length = self.version_length(digits);
+        let version = (0..length).fold(0, |sum, i| sum * 10 + u32::from(self.peek(i) - b'0'));
+        self.at += length;
+        if self.counts(version, is_m) {
+            self.in_code_comment = true;
+        } else {
+            self.skip_comment_body(1);
+        }
+    }
+
+    fn version_length(&mut self, digits: usize) -> usize {
+        if digits < 6 || (!self.dialect.mariadb && CLASS[self.peek(6) as usize] != Class::Space) {
+            return 5;
+        }
+        // Old MySQL reads five and takes the sixth for code.
+        self.trouble |= !self.dialect.mariadb && self.dialect.version < 90_000;
+        6
+    }
+
+    fn counts(&mut self, version: u32, is_m: bool) -> bool {
+        if self.dialect.version == 0 {
+            self.trouble |= version > 50_699;
+            return true;
+        }
+        // MariaDB takes 5.7 and later, up to its own 10.0, for MySQL's and leaves them out.
+        let is_mysqls = self.dialect.mariadb && !is_m && (50_700..=99_999).contains(&version);
+        version <= self.dialect.version && !is_mysqls
+    }
+
+    /// To behind the closing `*/`, over that many levels of comments inside.
+    fn skip_comment_body(&mut self, nested: u32) {
+        let mut depth = 0;
+        loop {
+            let rest = self.sql.get(self.at..).unwrap_or_default();
+            let Some(offset) = memchr2(b'*', b'/', rest) else {
+                self.trouble = true;
+                self.at = self.sql.len();
+                return;
+            };
+            self.at += offset;
+            match (self.peek(0), self.peek(1)) {
+                (b'*', b'/') if depth == 0 => {
+                    self.at += 2;
+                    return;
+                }
+                (b'*', b'/') => {
+                    depth -= 1;
+                    self.at += 2;
+                }
+                (b'/', b'*') if depth < nested => {
+                    depth += 1;
+                    self.at += 2;
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn note_hint(&mut self, comment: &[u8]) {
+        if !self.leading || comment.len() > 256 {
+            return;
+        }
+        for word in comment.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':' && *byte != b'_') {
+            if word.eq_ignore_ascii_case(b"umpire:primary") {
+                self.hint = Some(Hint::Primary);
+            } else if word.eq_ignore_ascii_case(b"umpire:replica") && self.hint.is_none() {
+                self.hint = Some(Hint::Replica);
+            }
+        }
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    matches!(CLASS[byte as usize], Class::Letter | Class::Digit)
+}
