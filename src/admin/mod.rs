@@ -15,8 +15,6 @@
 mod http;
 mod servers;
 mod sql;
-#[cfg(test)]
-mod tests;
 mod workers;
 
 use crate::config::Proxy;
