@@ -243,6 +243,34 @@ fn the_client_s_file_is_asked_for_between_two_packets() {
 }
 
 #[test]
+fn results_may_precede_and_follow_the_client_s_file() {
+    for file in [MARIADB, MYSQL] {
+        let (controls, ..) = run_case(&case_named(file, "dep multi infile"), usize::MAX, 1);
+        let ends: Vec<bool> = controls.iter().map(|kind| kind.ends()).collect();
+        assert_eq!(ends, [false, false, false, true]);
+        assert_eq!(controls[1], Control::LocalInfile);
+    }
+}
+
+#[test]
+fn a_cursor_asked_for_may_not_be_opened() {
+    for file in [MARIADB, MYSQL] {
+        let (controls, ..) = run_case(
+            &case_named(file, "eof execute cursor on call"),
+            usize::MAX,
+            1,
+        );
+        assert_eq!(controls.len(), 3);
+        let case = case_named(file, "eof execute cursor on explain");
+        let (controls, ..) = run_case(&case, usize::MAX, 1);
+        assert!(matches!(
+            controls[..],
+            [Control::ResultEnd { end: true, .. }]
+        ));
+    }
+}
+
+#[test]
 fn change_user_may_switch_the_plugin() {
     let (controls, ..) = run_case(&case_named(MARIADB, "dep change user"), usize::MAX, 1);
     assert!(matches!(
