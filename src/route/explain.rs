@@ -6,12 +6,21 @@ use crate::topology::Group;
 
 /// Rows (what, value): verb, access, effects, hint, route and reason. Allocates; for the admin
 /// command, not for the turn's path.
-pub fn explain(sniffed: &Sniffed, decision: &Decision, group: &Group) -> Vec<(&'static str, String)> {
+pub fn explain(
+    sniffed: &Sniffed,
+    decision: &Decision,
+    group: &Group,
+) -> Vec<(&'static str, String)> {
     vec![
         ("verb", format!("{:?}", sniffed.verb).to_uppercase()),
         ("access", format!("{:?}", sniffed.access).to_lowercase()),
         ("effects", effects(sniffed.effects)),
-        ("hint", sniffed.hint.map_or("none".into(), |hint| format!("{hint:?}").to_lowercase())),
+        (
+            "hint",
+            sniffed
+                .hint
+                .map_or("none".into(), |hint| format!("{hint:?}").to_lowercase()),
+        ),
         ("route", route(decision.route, group)),
         ("reason", decision.reason.words().into()),
     ]
@@ -19,7 +28,10 @@ pub fn explain(sniffed: &Sniffed, decision: &Decision, group: &Group) -> Vec<(&'
 
 /// "BEGIN_READ_ONLY" becomes "begin read only".
 fn effects(effects: Effects) -> String {
-    let names: Vec<_> = effects.iter_names().map(|(name, _)| name.to_lowercase().replace('_', " ")).collect();
+    let names: Vec<_> = effects
+        .iter_names()
+        .map(|(name, _)| name.to_lowercase().replace('_', " "))
+        .collect();
     if names.is_empty() {
         "none".into()
     } else {
@@ -32,15 +44,16 @@ fn route(route: Route, group: &Group) -> String {
         Route::Held => "held connection".into(),
         Route::NoPrimary => "no primary known".into(),
         Route::Primary(index) => format!("primary {}", address(group, index)),
-        Route::Replica(index) if group.primary == Some(index) => format!("primary {}", address(group, index)),
+        Route::Replica(index) if group.primary == Some(index) => {
+            format!("primary {}", address(group, index))
+        }
         Route::Replica(index) => format!("replica {}", address(group, index)),
     }
 }
 
 fn address(group: &Group, index: usize) -> String {
-    match group.servers.get(index).and_then(|server| server.target.as_ref()) {
-        Some(crate::topology::Target::Tcp(address)) => address.to_string(),
-        Some(crate::topology::Target::Unix(path)) => path.display().to_string(),
-        None => "?".into(),
-    }
+    group
+        .servers
+        .get(index)
+        .map_or("?".into(), |server| server.address.to_string())
 }

@@ -94,12 +94,23 @@ impl Reason {
 
 /// Where this statement runs, and why. Runs of the same server a reader had now, for least-busy
 /// choice: `load(server)` = running leases.
-pub fn route(sniffed: &Sniffed, context: &Context, group: &Group, load: &dyn Fn(ServerId) -> u32) -> Decision {
+pub fn route(
+    sniffed: &Sniffed,
+    context: &Context,
+    group: &Group,
+    load: &dyn Fn(ServerId) -> u32,
+) -> Decision {
     if context.held {
-        return Decision { route: Route::Held, reason: Reason::HeldConnection };
+        return Decision {
+            route: Route::Held,
+            reason: Reason::HeldConnection,
+        };
     }
     match needs_primary(sniffed, context, group) {
-        Some(reason) => Decision { route: to_primary(group), reason },
+        Some(reason) => Decision {
+            route: to_primary(group),
+            reason,
+        },
         None => to_reader(sniffed, context, group, load),
     }
 }
@@ -134,16 +145,26 @@ fn is_read_only_start(sniffed: &Sniffed) -> bool {
     sniffed.effects == Effects::BEGIN | Effects::BEGIN_READ_ONLY
 }
 
-/// Reads, but the answer is another server's on another server.
+/// Reads, but the answer is another one on another server or connection.
 fn is_look_at_state(sniffed: &Sniffed) -> bool {
-    let looks = Effects::SERVER_STATE | Effects::USES_USER_VARIABLE;
-    let has_state = sniffed.effects.contains(Effects::SERVER_STATE);
-    has_state && looks.contains(sniffed.effects) && sniffed.verb.is_query()
+    let session = Effects::DIAGNOSTICS
+        | Effects::LAST_INSERT_ID
+        | Effects::FOUND_ROWS
+        | Effects::ROW_COUNT
+        | Effects::CONNECTION_ID;
+    looks_only_at(sniffed, session | Effects::SERVER_STATE)
+}
+
+fn looks_only_at(sniffed: &Sniffed, state: Effects) -> bool {
+    let harmless = state | Effects::USES_USER_VARIABLE;
+    sniffed.verb.is_query()
+        && sniffed.effects.intersects(state)
+        && harmless.contains(sniffed.effects)
 }
 
 /// A replica's own state is exactly what such a hint may want: SHOW REPLICA STATUS.
 fn is_hinted_look(sniffed: &Sniffed) -> bool {
-    sniffed.hint == Some(Hint::Replica) && is_look_at_state(sniffed)
+    sniffed.hint == Some(Hint::Replica) && looks_only_at(sniffed, Effects::SERVER_STATE)
 }
 
 /// What happened before in the session, or by the user. Who asks for a replica by hint has given up
@@ -167,9 +188,17 @@ fn wrote_just_now(context: &Context, group: &Group) -> bool {
     context.now < context.last_write.saturating_add(window)
 }
 
-fn to_reader(sniffed: &Sniffed, context: &Context, group: &Group, load: &dyn Fn(ServerId) -> u32) -> Decision {
+fn to_reader(
+    sniffed: &Sniffed,
+    context: &Context,
+    group: &Group,
+    load: &dyn Fn(ServerId) -> u32,
+) -> Decision {
     let Some(index) = reader::choose(group, context.seed, load) else {
-        return Decision { route: to_primary(group), reason: Reason::NoReplica };
+        return Decision {
+            route: to_primary(group),
+            reason: Reason::NoReplica,
+        };
     };
     let reason = if sniffed.hint == Some(Hint::Replica) {
         Reason::HintReplica
@@ -178,12 +207,17 @@ fn to_reader(sniffed: &Sniffed, context: &Context, group: &Group, load: &dyn Fn(
     } else {
         Reason::Read
     };
-    Decision { route: Route::Replica(index), reason }
+    Decision {
+        route: Route::Replica(index),
+        reason,
+    }
 }
 
 fn to_primary(group: &Group) -> Route {
     match group.primary {
-        Some(index) if group.servers.get(index).is_some_and(|server| is_up(server)) => Route::Primary(index),
+        Some(index) if group.servers.get(index).is_some_and(|server| is_up(server)) => {
+            Route::Primary(index)
+        }
         _ => Route::NoPrimary,
     }
 }

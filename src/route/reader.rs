@@ -6,7 +6,9 @@ use crate::topology::{Group, Server, ServerId};
 /// Two servers are drawn by weight, and the one with less to do for its weight is taken: shares
 /// converge to the weights while all are equally fast, and a slow server gets less.
 pub(super) fn choose(group: &Group, seed: u64, load: &dyn Fn(ServerId) -> u32) -> Option<usize> {
-    let total = readers(group).map(|(_, server)| u64::from(server.weight)).sum::<u64>();
+    let total = readers(group)
+        .map(|(_, server)| u64::from(server.weight))
+        .sum::<u64>();
     if total == 0 {
         return None;
     }
@@ -15,7 +17,11 @@ pub(super) fn choose(group: &Group, seed: u64, load: &dyn Fn(ServerId) -> u32) -
     let (second, second_server) = draw(group, total, seed >> 32)?;
     let first_work = work(first_server, second_server, load);
     let second_work = work(second_server, first_server, load);
-    Some(if second_work < first_work { second } else { first })
+    Some(if second_work < first_work {
+        second
+    } else {
+        first
+    })
 }
 
 /// Servers that may be given a read now, with their place in the group.
@@ -24,7 +30,9 @@ fn readers(group: &Group) -> impl Iterator<Item = (usize, &Server)> {
     let servers = group.servers.iter().enumerate();
     servers
         .map(|(index, server)| (index, server.as_ref()))
-        .filter(move |(index, server)| is_up(server) && (server.health.readable || primary == Some(*index)))
+        .filter(move |(index, server)| {
+            is_up(server) && (server.health.readable || primary == Some(*index))
+        })
 }
 
 /// The reader at this place in the sum of weights, `at` of 2^32 along.

@@ -15,7 +15,7 @@ impl Scan<'_> {
             Verb::Call => self.call(),
             Verb::Use => self.with_effect(Effects::USE),
             Verb::Lock => self.lock(word),
-            Verb::Unlock => self.with_effect(Effects::UNLOCKS_TABLES),
+            Verb::Unlock => self.unlock(word),
             Verb::Flush => self.flush(),
             Verb::Handler => self.handler(),
             Verb::Prepare => self.with_effect(Effects::PREPARES),
@@ -33,7 +33,9 @@ impl Scan<'_> {
         self.end_of_hints();
         match word {
             Word::Backup => self.backup(next.entry.word),
-            Word::Compound | Word::Loop | Word::If | Word::Case | Word::For => self.effect(Effects::CALL),
+            Word::Compound | Word::Loop | Word::If | Word::Case | Word::For => {
+                self.effect(Effects::CALL)
+            }
             // A label before a block.
             _ if next.kind == Kind::Mark(b':') => self.effect(Effects::CALL),
             _ => {}
@@ -61,7 +63,22 @@ impl Scan<'_> {
 
     /// LOCK TABLES, or LOCK INSTANCE FOR BACKUP.
     fn lock(&mut self, word: Word) {
-        self.with_effect(if word == Word::Instance { Effects::FLUSHES_WITH_LOCK } else { Effects::LOCKS_TABLES });
+        let is_instance = word == Word::Instance;
+        self.with_effect(if is_instance {
+            BACKUP_LOCK
+        } else {
+            Effects::LOCKS_TABLES
+        });
+    }
+
+    /// UNLOCK INSTANCE leaves the locks of tables alone.
+    fn unlock(&mut self, word: Word) {
+        let is_instance = word == Word::Instance;
+        self.with_effect(if is_instance {
+            Effects::empty()
+        } else {
+            Effects::UNLOCKS_TABLES
+        });
     }
 
     /// FLUSH TABLES … WITH READ LOCK, FOR EXPORT.
@@ -69,7 +86,10 @@ impl Scan<'_> {
         while !self.at_end() {
             let before = self.token.entry.word;
             let word = self.advance_word();
-            if matches!((before, word), (Word::Read, Word::Lock) | (Word::For, Word::Export)) {
+            if matches!(
+                (before, word),
+                (Word::Read, Word::Lock) | (Word::For, Word::Export)
+            ) {
                 self.effect(Effects::FLUSHES_WITH_LOCK);
             }
         }
@@ -123,16 +143,22 @@ impl Scan<'_> {
             Word::Stage => self.advance_word() == Word::End,
             word => word == Word::Unlock,
         };
-        self.effect(if releases { Effects::UNLOCKS_TABLES } else { Effects::FLUSHES_WITH_LOCK });
+        if !releases {
+            self.effect(BACKUP_LOCK);
+        }
     }
 }
+
+/// UNLOCK TABLES does not release these, so the session must not think that it does: as after a
+/// CALL, only a reset is certain to.
+const BACKUP_LOCK: Effects = Effects::FLUSHES_WITH_LOCK.union(Effects::CALL);
 
 /// What is certain of a statement by its verb alone.
 fn access(verb: Verb) -> Access {
     use Verb::*;
     match verb {
-        Do | Call | Use | Lock | Unlock | Handler | Prepare | Execute | Deallocate | Savepoint | Release | Kill | Get
-        | Signal | Resignal | Checksum => Access::Unsure,
+        Do | Call | Use | Lock | Unlock | Handler | Prepare | Execute | Deallocate | Savepoint
+        | Release | Kill | Get | Signal | Resignal | Checksum => Access::Unsure,
         _ => Access::Write,
     }
 }

@@ -27,7 +27,11 @@ impl Scan<'_> {
             return self.effect(Effects::BEGIN);
         }
         let is_block = word == Word::Not;
-        self.effect(if is_block { Effects::CALL } else { Effects::CALL | Effects::BEGIN });
+        self.effect(if is_block {
+            Effects::CALL
+        } else {
+            Effects::CALL | Effects::BEGIN
+        });
         self.rest();
     }
 
@@ -59,7 +63,11 @@ impl Scan<'_> {
 
     /// ROLLBACK [WORK] TO [SAVEPOINT] name leaves the transaction open.
     fn rollback(&mut self, word: Word) {
-        let word = if word == Word::Work { self.advance_word() } else { word };
+        let word = if word == Word::Work {
+            self.advance_word()
+        } else {
+            word
+        };
         if word == Word::To {
             return self.skip();
         }

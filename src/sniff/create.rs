@@ -20,8 +20,15 @@ impl Scan<'_> {
                 Word::Temporary if create => self.effect(Effects::CREATES_TEMPORARY_TABLE),
                 // CREATE TABLE … SELECT runs now
                 Word::Table if create => return self.rest(),
-                Word::Procedure | Word::Function | Word::Trigger | Word::Event | Word::Package => return self.body(),
-                Word::Table | Word::View | Word::Index | Word::User | Word::Role | Word::Database => return self.skip(),
+                Word::Procedure | Word::Function | Word::Trigger | Word::Event | Word::Package => {
+                    return self.body()
+                }
+                Word::Table
+                | Word::View
+                | Word::Index
+                | Word::User
+                | Word::Role
+                | Word::Database => return self.skip(),
                 _ => {}
             }
             self.advance();

@@ -77,7 +77,8 @@ impl Hash {
     /// The mark before the name keeps neighbouring names apart.
     fn name(&mut self, mark: u8, name: &[u8]) {
         self.byte(mark);
-        name.iter().for_each(|byte| self.byte(byte.to_ascii_lowercase()));
+        name.iter()
+            .for_each(|byte| self.byte(byte.to_ascii_lowercase()));
     }
 
     fn finish(self) -> u64 {

@@ -21,7 +21,11 @@ pub fn kill_target(sql: &[u8]) -> Option<Kill> {
     if lexer.next().entry.verb != Verb::Kill {
         return None;
     }
-    let mut kill = Kill { id: 0, query: false, hard: true };
+    let mut kill = Kill {
+        id: 0,
+        query: false,
+        hard: true,
+    };
     let mut token = lexer.next();
     while token.kind == Kind::Word {
         match token.entry.word {
@@ -36,7 +40,10 @@ pub fn kill_target(sql: &[u8]) -> Option<Kill> {
     if token.kind != Kind::Number {
         return None;
     }
-    kill.id = std::str::from_utf8(lexer.bytes(&token)).ok()?.parse().ok()?;
+    kill.id = std::str::from_utf8(lexer.bytes(&token))
+        .ok()?
+        .parse()
+        .ok()?;
     token = lexer.next();
     while token.kind == Kind::Semicolon {
         token = lexer.next();

@@ -41,7 +41,9 @@ impl Scan<'_> {
             Word::Tables | Word::Columns | Word::Schemas | Word::Index | Word::Keys => true,
             Word::Triggers | Word::Collation | Word::Engines => true,
             // SHOW TABLE STATUS, SHOW PROCEDURE STATUS; SHOW STORAGE ENGINES; SHOW CHARACTER SET
-            Word::Table | Word::Procedure | Word::Function | Word::Package => self.advance_word() == Word::Status,
+            Word::Table | Word::Procedure | Word::Function | Word::Package => {
+                self.advance_word() == Word::Status
+            }
             Word::Storage => self.advance_word() == Word::Engines,
             Word::Character => self.before_set(),
             Word::Create => self.is_show_create_plain(),
@@ -78,7 +80,9 @@ impl Scan<'_> {
                 Word::Format => {}
                 Word::For => return self.explain_for(),
                 Word::Into => self.raise(Access::Unsure),
-                _ if self.token.kind == Kind::UserVariable => self.unsure(Effects::ASSIGNS_USER_VARIABLE),
+                _ if self.token.kind == Kind::UserVariable => {
+                    self.unsure(Effects::ASSIGNS_USER_VARIABLE)
+                }
                 _ => break,
             }
             word = self.advance_word();
@@ -112,7 +116,11 @@ impl Scan<'_> {
             (Word::Table, _) if analyze => self.raise(Access::Write),
             (Word::Select | Word::Values | Word::Table, _) => self.query(),
             (_, Verb::Insert | Verb::Replace | Verb::Update | Verb::Delete) => {
-                self.raise(if executes { Access::Write } else { Access::Unsure });
+                self.raise(if executes {
+                    Access::Write
+                } else {
+                    Access::Unsure
+                });
                 self.rest();
             }
             // DESC t, DESCRIBE t column

@@ -30,7 +30,13 @@ pub(super) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     pub fn new(sql: &'a [u8], dialect: Dialect) -> Scan<'a> {
-        let start = Token { kind: Kind::Semicolon, entry: &words::NAME, qualified: false, start: 0, end: 0 };
+        let start = Token {
+            kind: Kind::Semicolon,
+            entry: &words::NAME,
+            qualified: false,
+            start: 0,
+            end: 0,
+        };
         Scan {
             lexer: Lexer::new(sql, dialect),
             token: start,
@@ -63,7 +69,12 @@ impl<'a> Scan<'a> {
             self.effect(Effects::UNREAD);
             self.raise(Access::Unsure);
         }
-        Sniffed { verb, access: self.access, effects: self.effects, hint: self.lexer.hint }
+        Sniffed {
+            verb,
+            access: self.access,
+            effects: self.effects,
+            hint: self.lexer.hint,
+        }
     }
 
     /// Moves to the first token of the next statement, if there is one.
@@ -92,7 +103,11 @@ impl<'a> Scan<'a> {
         }
         if self.at_end() {
             self.raise(Access::Unsure);
-            return if self.depth == 0 { Verb::Empty } else { Verb::Other };
+            return if self.depth == 0 {
+                Verb::Empty
+            } else {
+                Verb::Other
+            };
         }
         let entry = self.token.entry;
         self.family(entry.verb, entry.word)
@@ -108,7 +123,9 @@ impl<'a> Scan<'a> {
             Verb::Help => self.rest(),
             Verb::Insert | Verb::Replace | Verb::Update | Verb::Delete => self.write(),
             Verb::Set => return self.set(),
-            Verb::Begin | Verb::Start | Verb::Commit | Verb::Rollback | Verb::Xa => self.transaction(verb),
+            Verb::Begin | Verb::Start | Verb::Commit | Verb::Rollback | Verb::Xa => {
+                self.transaction(verb)
+            }
             Verb::Create | Verb::Alter => self.create_or_alter(verb),
             Verb::Other => self.other(word),
             _ => self.control(verb),
@@ -341,6 +358,6 @@ impl<'a> Scan<'a> {
 
 /// `sequence.nextval`, `sequence.currval` of Oracle mode; unlikely as the name of a column.
 fn is_sequence_column(name: &[u8]) -> bool {
-    name.len() == 7 && (name.eq_ignore_ascii_case(b"nextval") || name.eq_ignore_ascii_case(b"currval"))
+    name.len() == 7
+        && (name.eq_ignore_ascii_case(b"nextval") || name.eq_ignore_ascii_case(b"currval"))
 }
-

@@ -62,9 +62,10 @@ bitflags! {
         const USES_USER_VARIABLE = 1 << 8;
         const CREATES_TEMPORARY_TABLE = 1 << 9;
         const LOCKS_TABLES = 1 << 10;
-        /// UNLOCK TABLES, UNLOCK INSTANCE, BACKUP UNLOCK, BACKUP STAGE END
+        /// UNLOCK TABLES (not UNLOCK INSTANCE or BACKUP UNLOCK, which leave tables locked)
         const UNLOCKS_TABLES = 1 << 11;
-        /// FLUSH TABLES … WITH READ LOCK / FOR EXPORT, LOCK INSTANCE FOR BACKUP, BACKUP STAGE
+        /// FLUSH TABLES … WITH READ LOCK / FOR EXPORT; with CALL: LOCK INSTANCE FOR BACKUP, BACKUP STAGE,
+        /// BACKUP LOCK, which UNLOCK TABLES does not release
         const FLUSHES_WITH_LOCK = 1 << 12;
         /// GET_LOCK(
         const GET_LOCK = 1 << 13;
@@ -77,7 +78,8 @@ bitflags! {
         const XA_START = 1 << 17;
         /// XA COMMIT / ROLLBACK / PREPARE
         const XA_END = 1 << 18;
-        /// CALL, EXECUTE, compound statements: may do anything to the session
+        /// CALL, EXECUTE, compound statements, locks for a backup: what is left in the session can
+        /// only be undone by a reset
         const CALL = 1 << 19;
         /// LAST_INSERT_ID( , @@last_insert_id, @@identity
         const LAST_INSERT_ID = 1 << 20;
@@ -159,7 +161,10 @@ impl Verb {
     /// Statements that return rows and, unless something in them says otherwise, change nothing.
     pub fn is_query(self) -> bool {
         use Verb::*;
-        matches!(self, Select | With | Table | Values | Show | Describe | Explain | Help)
+        matches!(
+            self,
+            Select | With | Table | Values | Show | Describe | Explain | Help
+        )
     }
 
     /// Statements about the session itself.

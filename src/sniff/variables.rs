@@ -80,14 +80,21 @@ pub(super) fn effects_of_reading(name: &[u8], scope: Option<Scope>) -> Effects {
     Effects::empty()
 }
 
-const TRANSACTION: [&str; 4] = ["transaction_isolation", "tx_isolation", "transaction_read_only", "tx_read_only"];
+const TRANSACTION: [&str; 4] = [
+    "transaction_isolation",
+    "tx_isolation",
+    "transaction_read_only",
+    "tx_read_only",
+];
 
 /// What `SET <scope> <name> = …` does. The name may be TRANSACTION, for SET SESSION TRANSACTION.
 pub(super) fn effects_of_setting(name: &[u8], scope: Scope) -> Effects {
     match scope {
         Scope::Global => Effects::SET_GLOBAL,
         // `SET @@transaction_isolation` without a scope is for the next transaction only.
-        Scope::Unnamed if TRANSACTION.iter().any(|known| is(name, known)) => Effects::SET_NEXT_TRANSACTION,
+        Scope::Unnamed if TRANSACTION.iter().any(|known| is(name, known)) => {
+            Effects::SET_NEXT_TRANSACTION
+        }
         _ if is(name, "autocommit") => Effects::SET_SESSION | Effects::SET_AUTOCOMMIT,
         _ => Effects::SET_SESSION,
     }
@@ -148,5 +155,6 @@ fn is(name: &[u8], known: &str) -> bool {
 }
 
 fn starts_with(name: &[u8], prefix: &str) -> bool {
-    name.get(..prefix.len()).is_some_and(|start| is(start, prefix))
+    name.get(..prefix.len())
+        .is_some_and(|start| is(start, prefix))
 }

@@ -56,7 +56,12 @@ pub(super) struct Entry {
 }
 
 /// What is not in the table.
-pub(super) static NAME: Entry = Entry { name: "", word: Word::Name, verb: Verb::Other, call: Call::Unknown };
+pub(super) static NAME: Entry = Entry {
+    name: "",
+    word: Word::Name,
+    verb: Verb::Other,
+    call: Call::Unknown,
+};
 
 /// The entry of a word in any case; [`NAME`] when there is none.
 pub(super) fn find(word: &[u8]) -> &'static Entry {
@@ -96,34 +101,69 @@ const fn slots() -> [u16; 1 << BITS] {
 /// Where the search for a word starts; the word is not empty. Bit 5 makes letters lower case.
 const fn slot(word: &[u8]) -> usize {
     let n = word.len();
-    let sample = [word[0] | 32, word[n / 3] | 32, word[n / 2] | 32, word[n - 1] | 32];
+    let sample = [
+        word[0] | 32,
+        word[n / 3] | 32,
+        word[n / 2] | 32,
+        word[n - 1] | 32,
+    ];
     let key = u32::from_le_bytes(sample) ^ (n as u32) << 8;
     (key.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
 }
 
 const fn verb(name: &'static str, word: Word, verb: Verb) -> Entry {
-    Entry { name, word, verb, call: Call::Unknown }
+    Entry {
+        name,
+        word,
+        verb,
+        call: Call::Unknown,
+    }
 }
 
 /// A reserved verb: before a parenthesis it is still the verb, or a built-in function.
 const fn reserved(name: &'static str, word: Word, verb: Verb) -> Entry {
-    Entry { name, word, verb, call: Call::Pure }
+    Entry {
+        name,
+        word,
+        verb,
+        call: Call::Pure,
+    }
 }
 
 const fn word(name: &'static str, word: Word) -> Entry {
-    Entry { name, word, verb: Verb::Other, call: Call::Unknown }
+    Entry {
+        name,
+        word,
+        verb: Verb::Other,
+        call: Call::Unknown,
+    }
 }
 
 const fn clause(name: &'static str, word: Word) -> Entry {
-    Entry { name, word, verb: Verb::Other, call: Call::Pure }
+    Entry {
+        name,
+        word,
+        verb: Verb::Other,
+        call: Call::Pure,
+    }
 }
 
 const fn pure(name: &'static str) -> Entry {
-    Entry { name, word: Word::Plain, verb: Verb::Other, call: Call::Pure }
+    Entry {
+        name,
+        word: Word::Plain,
+        verb: Verb::Other,
+        call: Call::Pure,
+    }
 }
 
 const fn touches(name: &'static str, access: Access, effects: Effects) -> Entry {
-    Entry { name, word: Word::Plain, verb: Verb::Other, call: Call::Touches(access, effects) }
+    Entry {
+        name,
+        word: Word::Plain,
+        verb: Verb::Other,
+        call: Call::Touches(access, effects),
+    }
 }
 
 use Access::{Unsure, Write};

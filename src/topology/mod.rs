@@ -19,7 +19,7 @@ pub use greeting::compare_versions;
 pub use primary::{derive_primary, Decision, Memory};
 
 use crate::config;
-pub use crate::config::ReadYourWrites;
+pub use crate::config::{Address, ReadYourWrites, Role};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
