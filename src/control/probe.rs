@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// Errors with which a living server turns away the monitor: too many connections (1040, 1203,
 /// 1226), host blocked or not allowed (1129, 1130), login refused (1044, 1045, 1698), plugin or
-/// password not usable (1251, 1820, 1862), account locked (3118, 4151).
-const DECLINED: [u16; 13] = [
-    1040, 1044, 1045, 1129, 1130, 1203, 1226, 1251, 1698, 1820, 1862, 3118, 4151,
+/// password not usable (1251, 1820, 1862), account locked (3118, 4150, 4151).
+const DECLINED: [u16; 14] = [
+    1040, 1044, 1045, 1129, 1130, 1203, 1226, 1251, 1698, 1820, 1862, 3118, 4150, 4151,
 ];
 const ACCESS_DENIED_SUPER: u16 = 1227;
 const SYNTAX_ERROR: u16 = 1064;
@@ -252,7 +252,7 @@ async fn collations(
 }
 
 fn collation_map(rows: &Rows) -> HashMap<u16, (String, String)> {
-    (0..rows.len())
+    (0..rows.count())
         .filter_map(|row| {
             let id = rows.at(row, 0)?.parse().ok()?;
             Some((

@@ -15,7 +15,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// For tests and for the pure readers of results.
+    #[cfg(test)]
     pub fn new(columns: &[&str], values: Vec<Vec<Option<String>>>) -> Rows {
         Rows {
             columns: columns.iter().map(|c| c.to_string()).collect(),
@@ -23,12 +23,8 @@ impl Rows {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
     }
 
     /// By column name, in any case; None: no such row or column, or NULL.

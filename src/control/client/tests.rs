@@ -28,7 +28,7 @@ async fn logs_in_by_either_plugin_and_reads_rows() {
         let mut client = log_in(&server, "mon").await.unwrap();
         let rows = client.query("SELECT @@global.read_only").await.unwrap();
         assert_eq!(
-            (rows.len(), rows.at(0, 0), rows.get(0, "B")),
+            (rows.count(), rows.at(0, 0), rows.get(0, "B")),
             (1, Some("0"), Some("OFF"))
         );
         assert_eq!(rows.at(0, 2), None);
@@ -156,12 +156,7 @@ async fn hostile_results_are_errors() {
         vec![vec![0xfc, 1]],
         vec![vec![1], vec![3, b'd']],
         vec![vec![1], vec![0xfb; 6]],
-        vec![
-            vec![1],
-            vec![1, b'a'].repeat(6),
-            eof,
-            vec![0xfd, 0xff, 0xff],
-        ],
+        vec![vec![1], [1, b'a'].repeat(6), eof, vec![0xfd, 0xff, 0xff]],
     ];
     for packets in hostile {
         let mut script = vec![ok.clone()];
