@@ -15,8 +15,6 @@
 mod http;
 mod servers;
 mod sql;
-#[cfg(test)]
-mod tests;
 mod workers;
 
 use crate::config::Proxy;
@@ -40,8 +38,14 @@ impl Listeners {
     /// An address that cannot be bound, named in the error's text.
     pub fn bind(proxy: &Proxy) -> io::Result<Listeners> {
         Ok(Listeners {
-            sql: proxy.admin.map(|address| listen("admin", address)).transpose()?,
-            http: proxy.http.map(|address| listen("http", address)).transpose()?,
+            sql: proxy
+                .admin
+                .map(|address| listen("admin", address))
+                .transpose()?,
+            http: proxy
+                .http
+                .map(|address| listen("http", address))
+                .transpose()?,
         })
     }
 

@@ -32,7 +32,12 @@ pub async fn ask<T: Send + 'static>(
 
 /// The numbers of the workers that gave no answer.
 pub fn silent<T>(answers: &[Option<T>]) -> Vec<usize> {
-    answers.iter().enumerate().filter(|(_, a)| a.is_none()).map(|(worker, _)| worker).collect()
+    answers
+        .iter()
+        .enumerate()
+        .filter(|(_, a)| a.is_none())
+        .map(|(worker, _)| worker)
+        .collect()
 }
 
 /// One counter of a worker: its name in SHOW STATUS and how to read it.
@@ -40,5 +45,8 @@ pub type Counter = (&'static str, fn(&WorkerStats) -> u64);
 
 /// Sum over all workers.
 pub fn sum(stats: &[Arc<WorkerStats>], counter: &Counter) -> u64 {
-    stats.iter().map(|s| (counter.1)(s)).fold(0, u64::wrapping_add)
+    stats
+        .iter()
+        .map(|s| (counter.1)(s))
+        .fold(0, u64::wrapping_add)
 }

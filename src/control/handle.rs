@@ -41,7 +41,12 @@ impl Handle {
     pub fn fixed(view: View, mailboxes: Vec<Mailbox>, stats: Vec<Arc<WorkerStats>>) -> Handle {
         let (requests, _) = mpsc::channel(1);
         let (_, view) = watch::channel(Arc::new(view));
-        Handle { requests, view, mailboxes: mailboxes.into(), stats: stats.into() }
+        Handle {
+            requests,
+            view,
+            mailboxes: mailboxes.into(),
+            stats: stats.into(),
+        }
     }
 
     pub fn view(&self) -> Arc<View> {
@@ -62,7 +67,10 @@ impl Handle {
     pub async fn reload(&self) -> Result<String, String> {
         let (answer, answered) = oneshot::channel();
         let ended = || "the control thread has ended".to_string();
-        self.requests.send(Request::Reload(answer)).await.map_err(|_| ended())?;
+        self.requests
+            .send(Request::Reload(answer))
+            .await
+            .map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
 

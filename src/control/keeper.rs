@@ -128,7 +128,9 @@ impl Keeper {
 
     pub(super) fn on_report(&mut self, report: Report) {
         let Report { address, at, .. } = report;
-        let Some(watched) = self.watched.get_mut(&address) else { return };
+        let Some(watched) = self.watched.get_mut(&address) else {
+            return;
+        };
         if watched.generation != report.generation {
             return;
         }
@@ -193,7 +195,10 @@ impl Keeper {
             true => Duration::ZERO,
         };
         self.draining = true;
-        tracing::info!(?deadline, "draining: no new clients; sessions end after their transaction");
+        tracing::info!(
+            ?deadline,
+            "draining: no new clients; sessions end after their transaction"
+        );
         for mailbox in self.mailboxes.iter() {
             mailbox.send(Message::Drain(deadline));
         }
@@ -221,7 +226,10 @@ impl Keeper {
         }
         let judged = self.judge(primaries, now);
         let learnt = self.learnt(&judged.healths);
-        (build(&self.snapshot, &mut self.ids, &learnt), judged.healths)
+        (
+            build(&self.snapshot, &mut self.ids, &learnt),
+            judged.healths,
+        )
     }
 
     fn judge(&self, primaries: Vec<Option<usize>>, now: Instant) -> Judged {
@@ -240,7 +248,11 @@ impl Keeper {
         let member = |server: &'a config::Server| {
             let watched = self.watched.get(&server.address)?;
             let monitored = group.monitor.is_some();
-            Some(Member { role: server.role, monitored, state: &watched.health })
+            Some(Member {
+                role: server.role,
+                monitored,
+                state: &watched.health,
+            })
         };
         group.servers.iter().filter_map(member).collect()
     }
@@ -254,13 +266,18 @@ impl Keeper {
             .iter()
             .flat_map(|group| group.servers.iter().map(|s| (&s.address, &s.health)))
             .collect();
-        let servers = self.config.groups.iter().zip(healths).flat_map(|(group, healths)| {
-            group.servers.iter().zip(healths)
-        });
+        let servers = self
+            .config
+            .groups
+            .iter()
+            .zip(healths)
+            .flat_map(|(group, healths)| group.servers.iter().zip(healths));
         servers
             .filter_map(|(server, health)| {
                 let watched = self.watched.get(&server.address)?;
-                let before = published.get(&server.address).filter(|p| means_the_same(p, health));
+                let before = published
+                    .get(&server.address)
+                    .filter(|p| means_the_same(p, health));
                 Some(Learnt {
                     address: server.address.clone(),
                     target: watched.target.clone(),
@@ -328,16 +345,26 @@ impl Keeper {
     }
 
     fn is_reached(&self, group: &config::Group) -> bool {
-        let mut servers = group.servers.iter().filter_map(|s| self.watched.get(&s.address));
+        let mut servers = group
+            .servers
+            .iter()
+            .filter_map(|s| self.watched.get(&s.address));
         servers.any(|w| w.health.liveness() == Liveness::Alive)
     }
 
     fn raise(&mut self, mut alarms: Vec<String>) {
         // In the configuration's order, so that the list stays as it is while nothing changes.
-        let servers = self.config.groups.iter().flat_map(|g| &g.servers).map(|s| &s.address);
+        let servers = self
+            .config
+            .groups
+            .iter()
+            .flat_map(|g| &g.servers)
+            .map(|s| &s.address);
         alarms.extend(servers.filter_map(|address| {
             let declined = self.watched.get(address)?.health.declined_with()?;
-            Some(format!("server {address} turns the monitor away: {declined}"))
+            Some(format!(
+                "server {address} turns the monitor away: {declined}"
+            ))
         }));
         for new in alarms.iter().filter(|a| !self.alarms.contains(a)) {
             tracing::error!("alarm: {new}");

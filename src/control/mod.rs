@@ -27,6 +27,8 @@ mod replication;
 mod resolve;
 pub mod stall;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 mod watch;
 
@@ -79,7 +81,9 @@ pub struct ControlInput {
 /// # Errors
 /// The runtime or the signal handlers cannot be set up.
 pub fn run(input: ControlInput) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(follow(input));
     // Does not wait for a name look-up that hangs.
     runtime.shutdown_background();
@@ -92,8 +96,13 @@ async fn follow(input: ControlInput) -> io::Result<()> {
     tokio::spawn(stall::keep_ticking(clock.clone()));
     let mailboxes: Arc<[Mailbox]> = input.mailboxes.into();
     let (sender, mut reports) = mpsc::channel(QUEUE);
-    let mut keeper =
-        Keeper::new(input.config, input.config_path, mailboxes.clone(), sender, clock);
+    let mut keeper = Keeper::new(
+        input.config,
+        input.config_path,
+        mailboxes.clone(),
+        sender,
+        clock,
+    );
     start_up(&mut keeper, &mut reports).await;
     // The receiver is gone when the top level gave up waiting; it then tells `stop`.
     let _ = input.started.send(keeper.snapshot().clone());
@@ -101,7 +110,12 @@ async fn follow(input: ControlInput) -> io::Result<()> {
     let (requests_sender, mut requests) = mpsc::channel(QUEUE);
     let (views, view) = watch_channel::channel(Arc::new(keeper.view()));
     let stats = input.worker_stats.into();
-    let handle = Handle { requests: requests_sender, view, mailboxes, stats };
+    let handle = Handle {
+        requests: requests_sender,
+        view,
+        mailboxes,
+        stats,
+    };
     let servers = tokio::spawn((input.serve)(handle));
     let mut stop = input.stop;
     loop {

@@ -17,9 +17,10 @@ use std::time::Duration;
 
 /// Errors with which a living server turns away the monitor: too many connections (1040, 1203,
 /// 1226), host blocked or not allowed (1129, 1130), login refused (1044, 1045, 1698), plugin or
-/// password not usable (1251, 1820, 1862), account locked (3118, 4151).
-const DECLINED: [u16; 13] =
-    [1040, 1044, 1045, 1129, 1130, 1203, 1226, 1251, 1698, 1820, 1862, 3118, 4151];
+/// password not usable (1251, 1820, 1862), account locked (3118, 4150, 4151).
+const DECLINED: [u16; 14] = [
+    1040, 1044, 1045, 1129, 1130, 1203, 1226, 1251, 1698, 1820, 1862, 3118, 4150, 4151,
+];
 const ACCESS_DENIED_SUPER: u16 = 1227;
 const SYNTAX_ERROR: u16 = 1064;
 /// Who knocks where no monitor account is configured. A whole login, although it is refused, is not
@@ -40,7 +41,14 @@ pub struct Prober {
 
 impl Prober {
     pub fn new(address: Address, monitor: Option<Monitor>, deadline: Duration) -> Prober {
-        Prober { address, monitor, deadline, kept: None, learnt: None, target: None }
+        Prober {
+            address,
+            monitor,
+            deadline,
+            kept: None,
+            learnt: None,
+            target: None,
+        }
     }
 
     /// What is known of the server from its greetings; None: it never answered.
@@ -93,7 +101,11 @@ impl Prober {
     /// Resolves the name again and connects to the first of its addresses that answers.
     async fn open(&mut self) -> Result<(Link, handshake::Greeting), ClientError> {
         let targets = self.resolve().await?;
-        if self.target.as_ref().is_none_or(|known| !targets.contains(known)) {
+        if self
+            .target
+            .as_ref()
+            .is_none_or(|known| !targets.contains(known))
+        {
             self.target = targets.first().cloned();
         }
         let share = self.deadline / (targets.len().max(1) as u32);
@@ -121,9 +133,9 @@ impl Prober {
     }
 
     fn knows(&self, greeting: &handshake::Greeting) -> bool {
-        self.learnt.as_ref().is_some_and(|known| {
-            greeting::same(known, greeting) && !known.collations.is_empty()
-        })
+        self.learnt
+            .as_ref()
+            .is_some_and(|known| greeting::same(known, greeting) && !known.collations.is_empty())
     }
 
     fn learn(&mut self, from: &handshake::Greeting, collations: HashMap<u16, (String, String)>) {
@@ -140,7 +152,10 @@ impl Prober {
         let read_only = read_only(client).await?;
         let mariadb = self.learnt.as_ref().is_some_and(|g| g.is_mariadb());
         let replication = replication_status(client, mariadb).await?;
-        Ok(Facts { read_only, replication })
+        Ok(Facts {
+            read_only,
+            replication,
+        })
     }
 
     fn classify(&self, error: &ClientError) -> Outcome {
@@ -148,8 +163,14 @@ impl Prober {
         match error {
             ClientError::Server(e) if DECLINED.contains(&e.code) => Outcome::Declined(text),
             ClientError::Unsupported(_) => Outcome::Declined(text),
-            ClientError::Io(e) => Outcome::Failed { refused: nobody_listens(e), text },
-            _ => Outcome::Failed { refused: false, text },
+            ClientError::Io(e) => Outcome::Failed {
+                refused: nobody_listens(e),
+                text,
+            },
+            _ => Outcome::Failed {
+                refused: false,
+                text,
+            },
         }
     }
 }
@@ -169,8 +190,13 @@ async fn knock(link: Link, greeting: &handshake::Greeting) -> Outcome {
 
 /// Whether the server refuses writes: `read_only`, or a storage engine that cannot write.
 async fn read_only(client: &mut Client) -> Result<bool, ClientError> {
-    let rows = client.query("SELECT @@global.read_only, @@global.innodb_read_only").await?;
-    let on = |column| rows.at(0, column).map(|value| !matches!(value, "0" | "OFF"));
+    let rows = client
+        .query("SELECT @@global.read_only, @@global.innodb_read_only")
+        .await?;
+    let on = |column| {
+        rows.at(0, column)
+            .map(|value| !matches!(value, "0" | "OFF"))
+    };
     match (on(0), on(1)) {
         // super_read_only implies read_only on every server that has it.
         (Some(read_only), Some(innodb)) => Ok(read_only || innodb),
@@ -182,15 +208,25 @@ async fn replication_status(
     client: &mut Client,
     mariadb: bool,
 ) -> Result<Replication, ClientError> {
-    let first = if mariadb { "SHOW ALL SLAVES STATUS" } else { "SHOW REPLICA STATUS" };
+    let first = if mariadb {
+        "SHOW ALL SLAVES STATUS"
+    } else {
+        "SHOW REPLICA STATUS"
+    };
     match client.query(first).await {
         Ok(rows) => Ok(replication::summarise(&rows)),
         Err(ClientError::Server(e)) if e.code == SYNTAX_ERROR => {
             // MySQL before 8.0.22
-            Ok(replication::summarise(&client.query("SHOW SLAVE STATUS").await?))
+            Ok(replication::summarise(
+                &client.query("SHOW SLAVE STATUS").await?,
+            ))
         }
         Err(ClientError::Server(e)) if e.code == ACCESS_DENIED_SUPER => {
-            let need = if mariadb { "SLAVE MONITOR" } else { "REPLICATION CLIENT" };
+            let need = if mariadb {
+                "SLAVE MONITOR"
+            } else {
+                "REPLICATION CLIENT"
+            };
             Ok(Replication::Unknown(format!(
                 "the monitor account may not see replication: GRANT {need} ON *.* TO it"
             )))
@@ -216,10 +252,13 @@ async fn collations(
 }
 
 fn collation_map(rows: &Rows) -> HashMap<u16, (String, String)> {
-    (0..rows.len())
+    (0..rows.count())
         .filter_map(|row| {
             let id = rows.at(row, 0)?.parse().ok()?;
-            Some((id, (rows.at(row, 1)?.to_string(), rows.at(row, 2)?.to_string())))
+            Some((
+                id,
+                (rows.at(row, 1)?.to_string(), rows.at(row, 2)?.to_string()),
+            ))
         })
         .collect()
 }

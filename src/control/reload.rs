@@ -19,5 +19,8 @@ pub(super) fn load(path: &Path, running: &Config) -> Result<Loaded, String> {
     config.proxy.http = running.proxy.http;
     config.proxy.workers = running.proxy.workers.clone();
     words.insert(0, format!("{} is in effect", path.display()));
-    Ok(Loaded { config, words: words.join("; ") })
+    Ok(Loaded {
+        config,
+        words: words.join("; "),
+    })
 }

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 /// Sums up all channels: stopped if one is stopped, as far behind as the slowest.
 pub fn summarise(rows: &Rows) -> Replication {
-    let channels: Vec<Channel> = (0..rows.len()).map(|row| channel(rows, row)).collect();
-    channels.into_iter().reduce(worse).map_or(Replication::NotConfigured, |c| {
-        Replication::Configured {
+    let channels: Vec<Channel> = (0..rows.count()).map(|row| channel(rows, row)).collect();
+    channels
+        .into_iter()
+        .reduce(worse)
+        .map_or(Replication::NotConfigured, |c| Replication::Configured {
             io: c.io,
             sql_running: c.sql_running,
             lag: c.lag,
             error: c.error,
-        }
-    })
+        })
 }
 
 struct Channel {
@@ -34,13 +35,19 @@ fn channel(rows: &Rows, row: usize) -> Channel {
         _ => IoThread::Connecting,
     };
     let sql = get("Replica_SQL_Running", "Slave_SQL_Running").unwrap_or("No");
+    let sql_running = sql.eq_ignore_ascii_case("yes");
+    // Of the thread that the verdict will be about.
+    let error = if sql_running {
+        "Last_IO_Error"
+    } else {
+        "Last_SQL_Error"
+    };
     let lag = get("Seconds_Behind_Source", "Seconds_Behind_Master");
-    let errors = [rows.get(row, "Last_SQL_Error"), rows.get(row, "Last_IO_Error")];
     Channel {
         io,
-        sql_running: sql.eq_ignore_ascii_case("yes"),
+        sql_running,
         lag: lag.and_then(|s| s.parse().ok()).map(Duration::from_secs),
-        error: errors.into_iter().flatten().find(|e| !e.is_empty()).unwrap_or("").to_string(),
+        error: rows.get(row, error).unwrap_or("").to_string(),
     }
 }
 

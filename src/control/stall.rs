@@ -24,7 +24,11 @@ pub struct StallClock {
 
 impl StallClock {
     pub fn new(now: Instant) -> StallClock {
-        StallClock { base: now, last_tick: AtomicU64::new(0), stall_end: AtomicU64::new(0) }
+        StallClock {
+            base: now,
+            last_tick: AtomicU64::new(0),
+            stall_end: AtomicU64::new(0),
+        }
     }
 
     /// Records that the thread runs; answers how long it did not, if it stalled.
@@ -47,7 +51,10 @@ impl StallClock {
     }
 
     fn nanos(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.base).as_nanos().try_into().unwrap_or(u64::MAX)
+        at.saturating_duration_since(self.base)
+            .as_nanos()
+            .try_into()
+            .unwrap_or(u64::MAX)
     }
 }
 
@@ -56,7 +63,10 @@ pub(super) async fn keep_ticking(clock: Arc<StallClock>) {
     loop {
         tokio::time::sleep(TICK).await;
         if let Some(gap) = clock.tick(Instant::now()) {
-            tracing::warn!(?gap, "this process did not run; checks of that time do not count");
+            tracing::warn!(
+                ?gap,
+                "this process did not run; checks of that time do not count"
+            );
         }
     }
 }

@@ -15,7 +15,7 @@ const UNMONITORED_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest that one round may take.
 const LONGEST_ROUND: Duration = Duration::from_secs(2);
 /// The shortest deadline, however short the interval: a busy server is not a dead one.
-const SHORTEST_ROUND: Duration = Duration::from_millis(200);
+const SHORTEST_ROUND: Duration = Duration::from_millis(500);
 /// Between checks while it is open whether a server is dead or alive again.
 const IN_DOUBT: Duration = Duration::from_millis(500);
 
@@ -40,7 +40,9 @@ pub(super) async fn watch(
     reports: mpsc::Sender<Report>,
     clock: Arc<StallClock>,
 ) {
-    let interval = monitor.as_ref().map_or(UNMONITORED_INTERVAL, |m| m.interval);
+    let interval = monitor
+        .as_ref()
+        .map_or(UNMONITORED_INTERVAL, |m| m.interval);
     let deadline = interval.clamp(SHORTEST_ROUND, LONGEST_ROUND);
     let mut prober = Prober::new(address.clone(), monitor, deadline);
     let mut pace = Pace::new(interval);
@@ -61,7 +63,11 @@ pub(super) async fn watch(
         if reports.send(report).await.is_err() {
             return;
         }
-        let pause = if counts { pace.after(failed) } else { IN_DOUBT.min(interval) };
+        let pause = if counts {
+            pace.after(failed)
+        } else {
+            IN_DOUBT.min(interval)
+        };
         tokio::time::sleep(pause).await;
     }
 }
@@ -76,7 +82,11 @@ struct Pace {
 
 impl Pace {
     fn new(interval: Duration) -> Pace {
-        Pace { interval, failures: 0, recovering: false }
+        Pace {
+            interval,
+            failures: 0,
+            recovering: false,
+        }
     }
 
     /// In doubt (a first failure, a first answer after failures) the next round comes soon; a server
@@ -87,7 +97,11 @@ impl Pace {
             false => self.recovering,
         };
         self.recovering = failed;
-        self.failures = if failed { self.failures.saturating_add(1) } else { 0 };
+        self.failures = if failed {
+            self.failures.saturating_add(1)
+        } else {
+            0
+        };
         if doubt {
             self.interval.min(IN_DOUBT)
         } else {
@@ -109,7 +123,11 @@ mod tests {
             assert_eq!(pace.after(true), IN_DOUBT);
         }
         assert_eq!(pace.after(true), second, "dead: no haste");
-        assert_eq!(pace.after(false), IN_DOUBT, "the first answer is to be confirmed");
+        assert_eq!(
+            pace.after(false),
+            IN_DOUBT,
+            "the first answer is to be confirmed"
+        );
         assert_eq!(pace.after(false), second);
     }
 

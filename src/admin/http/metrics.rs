@@ -27,13 +27,26 @@ pub async fn text(handle: &Handle) -> String {
         workers::ask(mailboxes, Message::Pools),
     );
     let answered: Vec<bool> = pools.iter().map(Option::is_some).collect();
-    let latency: Vec<_> =
-        latency.into_iter().enumerate().filter_map(|(worker, h)| Some((worker, h?))).collect();
+    let latency: Vec<_> = latency
+        .into_iter()
+        .enumerate()
+        .filter_map(|(worker, h)| Some((worker, h?)))
+        .collect();
     let mut out = prometheus(handle.stats(), &servers::infos(&view), &latency);
     of_workers(&mut out, &answered);
     of_pools(&mut out, pools.into_iter().flatten().flatten());
-    single(&mut out, ALARMS, "Conditions that a person should look at", view.alarms.len());
-    single(&mut out, DRAINING, "1: a stop is under way", usize::from(view.draining));
+    single(
+        &mut out,
+        ALARMS,
+        "Conditions that a person should look at",
+        view.alarms.len(),
+    );
+    single(
+        &mut out,
+        DRAINING,
+        "1: a stop is under way",
+        usize::from(view.draining),
+    );
     out
 }
 
@@ -41,7 +54,10 @@ fn of_workers(out: &mut String, answered: &[bool]) {
     head(out, WORKER_ANSWERS, "1: the worker answered this scrape");
     for (worker, answered) in answered.iter().enumerate() {
         let value = u8::from(*answered);
-        put(out, format_args!("{WORKER_ANSWERS}{{worker=\"{worker}\"}} {value}\n"));
+        put(
+            out,
+            format_args!("{WORKER_ANSWERS}{{worker=\"{worker}\"}} {value}\n"),
+        );
     }
 }
 
@@ -55,22 +71,37 @@ fn of_pools(out: &mut String, pools: impl Iterator<Item = PoolInfo>) {
             *sum += count;
         }
     }
-    head(out, POOL_CONNECTIONS, "Server connections of all workers by state");
+    head(
+        out,
+        POOL_CONNECTIONS,
+        "Server connections of all workers by state",
+    );
     for (key, [idle, leased, connecting, _]) in &sums {
         let labels = labels(key);
-        for (state, count) in [("idle", idle), ("leased", leased), ("connecting", connecting)] {
+        for (state, count) in [
+            ("idle", idle),
+            ("leased", leased),
+            ("connecting", connecting),
+        ] {
             let line = format_args!("{POOL_CONNECTIONS}{{{labels},state=\"{state}\"}} {count}\n");
             put(out, line);
         }
     }
     head(out, POOL_WAITING, "Turns that wait for a server connection");
     for (key, [.., waiting]) in &sums {
-        put(out, format_args!("{POOL_WAITING}{{{}}} {waiting}\n", labels(key)));
+        put(
+            out,
+            format_args!("{POOL_WAITING}{{{}}} {waiting}\n", labels(key)),
+        );
     }
 }
 
 fn labels((server, user): &(String, String)) -> String {
-    format!("server=\"{}\",user=\"{}\"", escape_label(server), escape_label(user))
+    format!(
+        "server=\"{}\",user=\"{}\"",
+        escape_label(server),
+        escape_label(user)
+    )
 }
 
 fn single(out: &mut String, name: &str, help: &str, value: usize) {
@@ -79,7 +110,10 @@ fn single(out: &mut String, name: &str, help: &str, value: usize) {
 }
 
 fn head(out: &mut String, name: &str, help: &str) {
-    put(out, format_args!("# HELP {name} {help}\n# TYPE {name} gauge\n"));
+    put(
+        out,
+        format_args!("# HELP {name} {help}\n# TYPE {name} gauge\n"),
+    );
 }
 
 fn put(out: &mut String, text: std::fmt::Arguments<'_>) {

@@ -6,8 +6,9 @@
 use super::{healthz, metrics};
 use crate::control::Handle;
 use axum::extract::State;
-use axum::http::{header, StatusCode};
-use axum::response::IntoResponse;
+use axum::http::{header, HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::serve::Listener;
 use axum::Router;
@@ -35,33 +36,49 @@ pub async fn serve(listener: std::net::TcpListener, handle: Handle) {
         Ok(listener) => listener,
         Err(e) => return tracing::error!("http: {e}"),
     };
-    let bounded = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) };
+    let bounded = Bounded {
+        listener,
+        free: Arc::new(Semaphore::new(CONNECTIONS)),
+    };
     if let Err(e) = axum::serve(bounded, router(handle)).await {
         tracing::error!("http: {e}");
     }
 }
 
 fn router(handle: Handle) -> Router {
+    let not_found = || async { (StatusCode::NOT_FOUND, "try /metrics or /healthz\n") };
     Router::new()
         .route("/metrics", get(serve_metrics))
         .route("/healthz", get(serve_healthz))
-        .fallback(|| async { (StatusCode::NOT_FOUND, CLOSE, "try /metrics or /healthz\n") })
+        .fallback(not_found)
+        .layer(map_response(one_exchange))
         .with_state(handle)
 }
 
-/// One exchange a connection.
-const CLOSE: [(header::HeaderName, &str); 1] = [(header::CONNECTION, "close")];
+/// The connection ends with the answer, whatever it is.
+async fn one_exchange(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
 
 async fn serve_metrics(State(handle): State<Handle>) -> impl IntoResponse {
-    let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (CLOSE, format, metrics::text(&handle).await)
+    let format = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
+    (format, metrics::text(&handle).await)
 }
 
 async fn serve_healthz(State(handle): State<Handle>) -> impl IntoResponse {
     let complaints = healthz::complaints(&handle).await;
     match complaints.is_empty() {
-        true => (StatusCode::OK, CLOSE, "ok\n".to_string()),
-        false => (StatusCode::SERVICE_UNAVAILABLE, CLOSE, complaints.join("\n") + "\n"),
+        true => (StatusCode::OK, "ok\n".to_string()),
+        false => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            complaints.join("\n") + "\n",
+        ),
     }
 }
 
@@ -85,7 +102,14 @@ impl Listener for Bounded {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     let deadline = Box::pin(sleep(LIFETIME));
-                    return (Connection { stream, deadline, _permit: permit }, peer);
+                    return (
+                        Connection {
+                            stream,
+                            deadline,
+                            _permit: permit,
+                        },
+                        peer,
+                    );
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             }

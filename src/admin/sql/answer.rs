@@ -20,7 +20,10 @@ pub struct Table {
 
 impl Table {
     pub fn new(columns: &[&str]) -> Table {
-        Table { columns: columns.iter().map(|c| c.to_string()).collect(), rows: Vec::new() }
+        Table {
+            columns: columns.iter().map(|c| c.to_string()).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// One value a column.

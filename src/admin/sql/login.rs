@@ -82,7 +82,9 @@ async fn switch(
 ) -> Result<(), Ended> {
     attempt.scramble = auth::new_scramble();
     let request = reply::auth_switch(attempt.plugin, &attempt.scramble);
-    stream.send(&request, attempt.sequence.wrapping_add(1)).await?;
+    stream
+        .send(&request, attempt.sequence.wrapping_add(1))
+        .await?;
     (attempt.sequence, attempt.answer) = receive(stream, proxy).await?;
     Ok(())
 }
@@ -105,8 +107,13 @@ async fn finish(
         stream.send(&FAST_AUTH_OK, next).await?;
         next = next.wrapping_add(1);
     }
-    let ok = reply::Ok { status: status::AUTOCOMMIT, ..reply::Ok::default() };
-    stream.send(&ok.encode(response.capabilities & CAPABILITIES), next).await
+    let ok = reply::Ok {
+        status: status::AUTOCOMMIT,
+        ..reply::Ok::default()
+    };
+    stream
+        .send(&ok.encode(response.capabilities & CAPABILITIES), next)
+        .await
 }
 
 fn proves(attempt: &Attempt, password: &str) -> bool {

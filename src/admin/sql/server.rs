@@ -37,7 +37,9 @@ pub async fn serve(listener: std::net::TcpListener, handle: Handle) {
 }
 
 async fn talk(stream: TcpStream, id: u32, handle: Handle, _permit: OwnedSemaphorePermit) {
-    let peer = stream.peer_addr().map_or("?".into(), |peer| peer.to_string());
+    let peer = stream
+        .peer_addr()
+        .map_or("?".into(), |peer| peer.to_string());
     let nodelay = stream.set_nodelay(true);
     let result = match nodelay {
         Ok(()) => session::run(PacketStream::new(stream), id, handle).await,

@@ -17,9 +17,16 @@ pub async fn run(mut stream: PacketStream, id: u32, handle: Handle) -> Result<()
     drop(view);
     let session = Session { id, handle };
     loop {
-        let Some((sequence, payload)) = stream.receive(IDLE_DEADLINE).await? else { return Ok(()) };
+        let Some((sequence, payload)) = stream.receive(IDLE_DEADLINE).await? else {
+            return Ok(());
+        };
         if sequence != 0 {
-            stream.send(&error::packets_out_of_order().encode(), sequence.wrapping_add(1)).await?;
+            stream
+                .send(
+                    &error::packets_out_of_order().encode(),
+                    sequence.wrapping_add(1),
+                )
+                .await?;
             return Err(Ended::Malformed("sequence number of a command"));
         }
         let Some((&verb, body)) = payload.split_first() else {

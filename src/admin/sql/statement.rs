@@ -134,3 +134,57 @@ enum Token {
     Literal(char),
     End,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_in_front_and_the_end_are_cut_off() {
+        assert_eq!(trim(" /* a */ -- b\n # c\n SHOW  x ; ;\0"), "SHOW  x");
+        assert_eq!(trim("/* no end"), "");
+        assert_eq!(trim("-- only"), "");
+        assert_eq!(trim("--"), "--");
+    }
+
+    #[test]
+    fn words_match_in_any_case_and_spacing_but_only_whole() {
+        assert_eq!(after("Show\n\tServers  now", "show servers"), Some("now"));
+        assert_eq!(after("showservers", "show servers"), None);
+        assert_eq!(after("show serversx", "show servers"), None);
+        assert!(is("SHOW POOLS", "show pools"));
+        assert!(!is("SHOW POOLS x", "show pools"));
+    }
+
+    #[test]
+    fn strings_lose_their_quotes() {
+        let string = |sql| string(sql).map(|(text, rest)| (text, rest.to_string()));
+        let both = |text: &str, rest: &str| Some((text.to_string(), rest.to_string()));
+        assert_eq!(string("'a''b' c"), both("a'b", " c"));
+        assert_eq!(string("\"ü\\\"x\""), both("ü\"x", ""));
+        assert_eq!(string("`a\\b`"), both("a\\b", ""));
+        assert_eq!(string("bare word"), both("bare", " word"));
+        assert_eq!(string("'open"), None);
+        assert_eq!(string("'open\\"), None);
+    }
+
+    #[test]
+    fn like_knows_both_wildcards_and_the_escape() {
+        let pattern = |sql| like(sql);
+        assert_eq!(pattern(""), Ok(None));
+        assert_eq!(pattern("LIKE 'a\\_b'"), Ok(Some("a\\_b".into())));
+        assert_eq!(pattern("LIKE 'a' x"), Err(()));
+        assert_eq!(pattern("x"), Err(()));
+        assert!(matches("%", "") && matches("a%c", "ABBC") && matches("_ü", "xÜ"));
+        assert!(matches("%ab%ab", "ababxab"));
+        assert!(!matches("%ab%ac", "ababxab"));
+        assert!(matches("a\\_b", "a_b") && !matches("a\\_b", "axb"));
+        assert!(!matches("", "a") && !matches("a", "") && matches("", ""));
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends_quickly() {
+        let pattern = "%a".repeat(500);
+        assert!(!matches(&pattern, &"b".repeat(5000)));
+    }
+}

@@ -37,7 +37,10 @@ pub struct PacketStream {
 
 impl PacketStream {
     pub fn new(stream: TcpStream) -> PacketStream {
-        PacketStream { stream, assembler: Assembler::new(PACKET_LIMIT) }
+        PacketStream {
+            stream,
+            assembler: Assembler::new(PACKET_LIMIT),
+        }
     }
 
     /// The next payload and its sequence number; None: the client closed. Errors: TimedOut after

@@ -47,7 +47,12 @@ pub(super) async fn login(
         ..Response::default()
     };
     link.send(&response.encode(), 1).await?;
-    let mut login = Login { link, capabilities, password, scramble: greeting.scramble };
+    let mut login = Login {
+        link,
+        capabilities,
+        password,
+        scramble: greeting.scramble,
+    };
     login.finish().await?;
     Ok(capabilities)
 }

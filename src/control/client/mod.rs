@@ -64,7 +64,10 @@ impl Link {
             }
             Target::Unix(path) => Box::new(UnixStream::connect(path).await?),
         };
-        Ok(Link { stream, assembler: Assembler::new(PACKET_LIMIT) })
+        Ok(Link {
+            stream,
+            assembler: Assembler::new(PACKET_LIMIT),
+        })
     }
 
     /// The server's greeting, or the error it sends in its place (1040, 1129, 1130 …).

@@ -15,22 +15,24 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// For tests and for the pure readers of results.
+    #[cfg(test)]
     pub fn new(columns: &[&str], values: Vec<Vec<Option<String>>>) -> Rows {
-        Rows { columns: columns.iter().map(|c| c.to_string()).collect(), values }
+        Rows {
+            columns: columns.iter().map(|c| c.to_string()).collect(),
+            values,
+        }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
     }
 
     /// By column name, in any case; None: no such row or column, or NULL.
     pub fn get(&self, row: usize, column: &str) -> Option<&str> {
-        let at = self.columns.iter().position(|c| c.eq_ignore_ascii_case(column))?;
+        let at = self
+            .columns
+            .iter()
+            .position(|c| c.eq_ignore_ascii_case(column))?;
         self.at(row, at)
     }
 
@@ -105,7 +107,9 @@ fn column_name(definition: &[u8]) -> Result<String, Malformed> {
     for _ in 0..4 {
         reader.value()?;
     }
-    reader.value()?.ok_or(Malformed { what: "column name" })
+    reader.value()?.ok_or(Malformed {
+        what: "column name",
+    })
 }
 
 fn values(payload: &[u8], columns: usize) -> Result<Vec<Option<String>>, Malformed> {
@@ -119,7 +123,9 @@ struct Reader<'a>(&'a [u8]);
 impl Reader<'_> {
     /// A length-encoded integer.
     fn integer(&mut self) -> Result<u64, Malformed> {
-        let short = Malformed { what: "length-encoded integer" };
+        let short = Malformed {
+            what: "length-encoded integer",
+        };
         let (&first, rest) = self.0.split_first().ok_or(short.clone())?;
         let size = match first {
             0..=0xfa => {
@@ -133,7 +139,10 @@ impl Reader<'_> {
         };
         let (number, rest) = rest.split_at_checked(size).ok_or(short)?;
         self.0 = rest;
-        Ok(number.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte)))
+        Ok(number
+            .iter()
+            .rev()
+            .fold(0, |n, byte| n << 8 | u64::from(*byte)))
     }
 
     /// A length-encoded string, or NULL.
@@ -142,7 +151,9 @@ impl Reader<'_> {
             self.0 = rest;
             return Ok(None);
         }
-        let short = Malformed { what: "length-encoded string" };
+        let short = Malformed {
+            what: "length-encoded string",
+        };
         let length = usize::try_from(self.integer()?).map_err(|_| short.clone())?;
         let (text, rest) = self.0.split_at_checked(length).ok_or(short)?;
         self.0 = rest;

@@ -37,7 +37,12 @@ pub fn assess(
     now: Instant,
 ) -> Vec<Health> {
     let undecided = primary.is_none() && members.iter().any(is_open);
-    let context = Context { primary_known: primary.is_some(), undecided, limit, now };
+    let context = Context {
+        primary_known: primary.is_some(),
+        undecided,
+        limit,
+        now,
+    };
     members
         .iter()
         .enumerate()
@@ -72,9 +77,16 @@ fn health(member: &Member<'_>, is_primary: bool, context: &Context) -> Health {
         return dead;
     }
     let held_back = context.undecided && member.role != Role::Primary;
-    let live = Health { alive: true, writable: writable(member) && !held_back, ..dead };
+    let live = Health {
+        alive: true,
+        writable: writable(member) && !held_back,
+        ..dead
+    };
     if is_primary || !member.monitored {
-        return Health { readable: true, ..live };
+        return Health {
+            readable: true,
+            ..live
+        };
     }
     match state.facts() {
         None => live,
@@ -91,10 +103,16 @@ fn replica(
     let verdict = match replication {
         Replication::NotConfigured => Verdict::no("replicates from no server"),
         Replication::Unknown(why) => Verdict::no(why),
-        Replication::Configured { sql_running: false, error, .. } => {
-            Verdict::no(&with_error("the replication SQL thread is stopped", error))
-        }
-        Replication::Configured { io: IoThread::Running, lag, .. } => by_lag(*lag, context),
+        Replication::Configured {
+            sql_running: false,
+            error,
+            ..
+        } => Verdict::no(&with_error("the replication SQL thread is stopped", error)),
+        Replication::Configured {
+            io: IoThread::Running,
+            lag,
+            ..
+        } => by_lag(*lag, context),
         Replication::Configured { io, error, .. } => {
             without_source(*io, error, state.source_lost, context)
         }
@@ -105,7 +123,12 @@ fn replica(
         (false, true) => verdict.reason,
         (false, false) => format!("{}; {}", verdict.reason, live.reason),
     };
-    Health { readable: verdict.readable, lag: verdict.lag, reason, ..live }
+    Health {
+        readable: verdict.readable,
+        lag: verdict.lag,
+        reason,
+        ..live
+    }
 }
 
 struct Verdict {
@@ -116,7 +139,11 @@ struct Verdict {
 
 impl Verdict {
     fn no(reason: &str) -> Verdict {
-        Verdict { readable: false, lag: None, reason: reason.to_string() }
+        Verdict {
+            readable: false,
+            lag: None,
+            reason: reason.to_string(),
+        }
     }
 }
 
@@ -126,33 +153,48 @@ fn by_lag(lag: Option<Duration>, context: &Context) -> Verdict {
         Some(lag) if lag > context.limit => Verdict {
             readable: false,
             lag: Some(lag),
-            reason: format!("is {} behind, limit {}", seconds(lag), seconds(context.limit)),
+            reason: format!(
+                "is {} behind, limit {}",
+                seconds(lag),
+                seconds(context.limit)
+            ),
         },
-        Some(lag) => Verdict { readable: true, lag: Some(lag), reason: String::new() },
+        Some(lag) => Verdict {
+            readable: true,
+            lag: Some(lag),
+            reason: String::new(),
+        },
     }
 }
 
 /// The SQL thread has applied all that was fetched, but nothing more is being fetched.
-fn without_source(
-    io: IoThread,
-    error: &str,
-    since: Option<Instant>,
-    context: &Context,
-) -> Verdict {
+fn without_source(io: IoThread, error: &str, since: Option<Instant>, context: &Context) -> Verdict {
     let lag = since.map(|since| context.now.saturating_duration_since(since));
     if !context.primary_known {
         let reason = "its source is gone; reads go on".to_string();
-        return Verdict { readable: true, lag, reason };
+        return Verdict {
+            readable: true,
+            lag,
+            reason,
+        };
     }
     match io {
         IoThread::Connecting => {
             let readable = lag.is_some_and(|lag| lag <= context.limit);
             let reason = with_error("cannot reach its replication source", error);
-            Verdict { readable, lag, reason }
+            Verdict {
+                readable,
+                lag,
+                reason,
+            }
         }
         _ => {
             let reason = with_error("the replication IO thread is stopped", error);
-            Verdict { readable: false, lag, reason }
+            Verdict {
+                readable: false,
+                lag,
+                reason,
+            }
         }
     }
 }

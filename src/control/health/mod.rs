@@ -134,7 +134,10 @@ impl ServerHealth {
             Outcome::Declined(text) => self.declined(text),
             Outcome::Failed { refused, text } => self.failed(refused, text),
         }
-        (from != self.liveness).then_some(Transition { from, to: self.liveness })
+        (from != self.liveness).then_some(Transition {
+            from,
+            to: self.liveness,
+        })
     }
 
     pub fn liveness(&self) -> Liveness {

@@ -7,8 +7,15 @@ use crate::admin::sql::statement;
 use crate::wire::reply;
 
 /// Statements that change nothing here.
-const ACCEPTED: [&str; 7] =
-    ["set", "use", "begin", "commit", "rollback", "start transaction", "unlock tables"];
+const ACCEPTED: [&str; 7] = [
+    "set",
+    "use",
+    "begin",
+    "commit",
+    "rollback",
+    "start transaction",
+    "unlock tables",
+];
 
 /// Variables that clients ask for at their start.
 const VARIABLES: [(&str, &str); 27] = [
@@ -51,7 +58,10 @@ pub fn run(session: &Session, sql: &str) -> Option<Answer> {
         };
         return Some(Answer::Refused(empty));
     }
-    if ACCEPTED.iter().any(|words| statement::after(sql, words).is_some()) {
+    if ACCEPTED
+        .iter()
+        .any(|words| statement::after(sql, words).is_some())
+    {
         return Some(Answer::ok());
     }
     if let Some(list) = statement::after(sql, "select") {
@@ -124,10 +134,15 @@ fn alias(item: &str) -> (&str, &str) {
 
 /// None: not known here; Some(None): NULL.
 fn value(session: &Session, expression: &str) -> Option<Option<String>> {
-    let lower: String =
-        expression.to_ascii_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+    let lower: String = expression
+        .to_ascii_lowercase()
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .collect();
     if let Some(variable) = lower.strip_prefix("@@") {
-        let name = variable.trim_start_matches("session.").trim_start_matches("global.");
+        let name = variable
+            .trim_start_matches("session.")
+            .trim_start_matches("global.");
         let known = VARIABLES.iter().find(|(known, _)| *known == name);
         return match (known, name) {
             (Some((_, value)), _) => Some(Some(value.to_string())),

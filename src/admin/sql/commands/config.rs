@@ -9,11 +9,19 @@ use std::fmt::Display;
 use std::time::Duration;
 
 pub fn run(handle: &Handle, rest: &str) -> Answer {
-    let Ok(pattern) = statement::like(rest) else { return Answer::Refused(unknown(rest)) };
+    let Ok(pattern) = statement::like(rest) else {
+        return Answer::Refused(unknown(rest));
+    };
     let config = handle.view().config.clone();
     let mut rows = of_proxy(&config.proxy);
-    config.groups.iter().for_each(|group| of_group(group, &mut rows));
-    config.users.iter().for_each(|user| of_user(user, &mut rows));
+    config
+        .groups
+        .iter()
+        .for_each(|group| of_group(group, &mut rows));
+    config
+        .users
+        .iter()
+        .for_each(|user| of_user(user, &mut rows));
     let mut table = Table::new(&["key", "value"]);
     rows.retain(|(key, _)| pattern.as_ref().is_none_or(|p| statement::matches(p, key)));
     for (key, value) in rows {
@@ -44,7 +52,10 @@ fn of_proxy(proxy: &Proxy) -> Rows {
         row("server_max_age", &seconds(proxy.server_max_age)),
         row("server_idle_timeout", &seconds(proxy.server_idle_timeout)),
         row("min_idle", &proxy.min_idle),
-        row("max_prepared_per_connection", &proxy.max_prepared_per_connection),
+        row(
+            "max_prepared_per_connection",
+            &proxy.max_prepared_per_connection,
+        ),
     ]
 }
 
@@ -53,12 +64,18 @@ fn of_group(group: &Group, rows: &mut Rows) {
         ReadYourWrites::Timer => seconds(group.read_your_writes_window),
         ReadYourWrites::Off => "off".into(),
     };
-    let mut row = |key: &str, value: String| rows.push((format!("group.{}.{key}", group.name), value));
+    let mut row =
+        |key: &str, value: String| rows.push((format!("group.{}.{key}", group.name), value));
     row("read_write_split", group.read_write_split.to_string());
     row("read_your_writes", window);
     row("max_replica_lag", seconds(group.max_replica_lag));
     let monitor = group.monitor.as_ref();
-    row("monitor", monitor.map_or("none".into(), |m| format!("{} every {}", m.user, seconds(m.interval))));
+    row(
+        "monitor",
+        monitor.map_or("none".into(), |m| {
+            format!("{} every {}", m.user, seconds(m.interval))
+        }),
+    );
     for server in &group.servers {
         let role = format!("{:?}", server.role).to_lowercase();
         let value = format!(
@@ -77,7 +94,11 @@ fn of_user(user: &User, rows: &mut Rows) {
 }
 
 fn list<T: Display>(items: &[T]) -> String {
-    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+    items
+        .iter()
+        .map(T::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn optional<T: Display>(value: &Option<T>) -> String {

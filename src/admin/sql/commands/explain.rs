@@ -22,7 +22,10 @@ pub fn run(handle: &Handle, rest: &str) -> Answer {
     }
     let sniffed = sniff(sql.as_bytes(), true, dialect(&group));
     // A session that holds nothing and has not written of late, at a time far from any write.
-    let context = Context { now: u64::MAX / 2, ..Context::default() };
+    let context = Context {
+        now: u64::MAX / 2,
+        ..Context::default()
+    };
     let decision = route(&sniffed, &context, &group, &|_| 0);
     Answer::Rows(table(&group, &sniffed, &decision))
 }
@@ -50,7 +53,11 @@ fn choose_group<'a>(view: &View, rest: &'a str) -> Result<(Arc<Group>, &'a str),
 
 fn dialect(group: &Group) -> Dialect {
     let mariadb = group.greeting.is_mariadb();
-    Dialect { mariadb, version: version(&group.greeting.version), ..Dialect::default() }
+    Dialect {
+        mariadb,
+        version: version(&group.greeting.version),
+        ..Dialect::default()
+    }
 }
 
 /// 10.11.6 → 101106, as version comments write it.
@@ -61,7 +68,9 @@ fn version(text: &str) -> u32 {
         .take(3)
         .map(|digits| digits.parse().unwrap_or(0))
         .collect();
-    numbers.iter().fold(0u32, |sum, n| sum.saturating_mul(100).saturating_add(*n))
+    numbers
+        .iter()
+        .fold(0u32, |sum, n| sum.saturating_mul(100).saturating_add(*n))
 }
 
 fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
@@ -70,8 +79,11 @@ fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
         Some(Hint::Primary) => "primary",
         Some(Hint::Replica) => "replica",
     };
-    let effects: Vec<String> =
-        sniffed.effects.iter_names().map(|(name, _)| name.to_lowercase()).collect();
+    let effects: Vec<String> = sniffed
+        .effects
+        .iter_names()
+        .map(|(name, _)| name.to_lowercase())
+        .collect();
     let (target, server) = match decision.route {
         Route::Held => ("held", None),
         Route::Primary(i) => ("primary", group.servers.get(i)),
@@ -81,11 +93,17 @@ fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
     let mut table = Table::new(&["what", "value"]);
     table.push(["group".into(), group.name.clone()]);
     table.push(["verb".into(), format!("{:?}", sniffed.verb).to_uppercase()]);
-    table.push(["access".into(), format!("{:?}", sniffed.access).to_lowercase()]);
+    table.push([
+        "access".into(),
+        format!("{:?}", sniffed.access).to_lowercase(),
+    ]);
     table.push(["effects".into(), effects.join(", ")]);
     table.push(["hint".into(), hint.into()]);
     table.push(["route".into(), target.into()]);
-    table.push(["server".into(), server.map_or(String::new(), |s| s.address.to_string())]);
+    table.push([
+        "server".into(),
+        server.map_or(String::new(), |s| s.address.to_string()),
+    ]);
     table.push(["reason".into(), decision.reason.words().into()]);
     table
 }

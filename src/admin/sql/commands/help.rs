@@ -3,18 +3,51 @@
 use crate::admin::sql::answer::{Answer, Table};
 
 const COMMANDS: [(&str, &str); 12] = [
-    ("SHOW SERVERS", "every server: role, health, lag, connections, and why it is not used"),
-    ("SHOW POOLS", "server connections by worker, server and user"),
-    ("SHOW SESSIONS [LIKE 'pattern']", "clients, and why one holds its server connection"),
-    ("SHOW STATUS [LIKE 'pattern']", "counters, summed and by worker; alarms"),
+    (
+        "SHOW SERVERS",
+        "every server: role, health, lag, connections, and why it is not used",
+    ),
+    (
+        "SHOW POOLS",
+        "server connections by worker, server and user",
+    ),
+    (
+        "SHOW SESSIONS [LIKE 'pattern']",
+        "clients, and why one holds its server connection",
+    ),
+    (
+        "SHOW STATUS [LIKE 'pattern']",
+        "counters, summed and by worker; alarms",
+    ),
     ("SHOW WORKERS", "worker threads, and whether they answer"),
-    ("SHOW LATENCY", "turn times: 50, 95, 99, 99.9 percent, largest, in milliseconds"),
-    ("SHOW CONFIG [LIKE 'pattern']", "the configuration in effect"),
-    ("EXPLAIN ROUTE [FOR USER name | FOR GROUP name] statement", "where it would go, and why"),
-    ("KILL [QUERY] id", "ends a client's statement, or its connection"),
-    ("RELOAD", "reads the configuration file again; a bad file changes nothing"),
-    ("SHUTDOWN", "drains and ends the proxy; a second time: at once"),
-    ("HELP", "this list"),
+    (
+        "SHOW LATENCY",
+        "turn times: 50, 95, 99, 99.9 percent, largest, in milliseconds",
+    ),
+    (
+        "SHOW CONFIG [LIKE 'pattern']",
+        "the configuration in effect",
+    ),
+    (
+        "EXPLAIN ROUTE [FOR USER name | FOR GROUP name] statement",
+        "where it would go, and why",
+    ),
+    (
+        "KILL [QUERY] id",
+        "ends a client's statement, or its connection",
+    ),
+    (
+        "RELOAD",
+        "reads the configuration file again; a bad file changes nothing",
+    ),
+    (
+        "SHUTDOWN",
+        "drains and ends the proxy; a second time: at once",
+    ),
+    (
+        "SHOW HELP",
+        "this list (also HELP, which some clients keep to themselves)",
+    ),
 ];
 
 pub fn run() -> Answer {

@@ -13,8 +13,15 @@ pub async fn run(handle: &Handle, rest: &str) -> Answer {
         Some(id) => (true, id),
         None => (false, statement::after(rest, "connection").unwrap_or(rest)),
     };
-    let Ok(id) = id.trim().parse::<u32>() else { return Answer::Refused(unknown(rest)) };
-    let question = |reply| Message::Kill { id, query_only, user: None, reply };
+    let Ok(id) = id.trim().parse::<u32>() else {
+        return Answer::Refused(unknown(rest));
+    };
+    let question = |reply| Message::Kill {
+        id,
+        query_only,
+        user: None,
+        reply,
+    };
     let answers = ask(handle.mailboxes(), question).await;
     if answers.contains(&Some(KillOutcome::Killed)) {
         return Answer::ok();

@@ -9,7 +9,9 @@ use hdrhistogram::Histogram;
 
 pub async fn run(handle: &Handle) -> Answer {
     let answers = ask(handle.mailboxes(), Message::Latency).await;
-    let columns = ["worker", "turns", "p50_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"];
+    let columns = [
+        "worker", "turns", "p50_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms",
+    ];
     let mut table = Table::new(&columns);
     if let Some(all) = together(answers.iter().flatten()) {
         table.push(row("all".into(), &all));
@@ -45,7 +47,15 @@ fn together<'a>(
 fn row(worker: String, turns: &Histogram<u64>) -> [String; 7] {
     let at = |quantile| milliseconds(turns.value_at_quantile(quantile));
     let largest = milliseconds(turns.max());
-    [worker, turns.len().to_string(), at(0.5), at(0.95), at(0.99), at(0.999), largest]
+    [
+        worker,
+        turns.len().to_string(),
+        at(0.5),
+        at(0.95),
+        at(0.99),
+        at(0.999),
+        largest,
+    ]
 }
 
 fn milliseconds(microseconds: u64) -> String {

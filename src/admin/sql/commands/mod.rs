@@ -61,8 +61,11 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
 /// 1064, with a way on.
 fn unknown(sql: &str) -> reply::Err {
     let near: String = sql.chars().take(80).collect();
-    let message = format!("unknown admin command near '{near}'; HELP lists the commands");
-    reply::Err { message: message.into_bytes(), ..error::syntax("") }
+    let message = format!("unknown admin command near '{near}'; SHOW HELP lists the commands");
+    reply::Err {
+        message: message.into_bytes(),
+        ..error::syntax("")
+    }
 }
 
 /// Stands where a worker's figures would.

@@ -9,11 +9,26 @@ use crate::worker::mailbox::Message;
 pub async fn run(handle: &Handle) -> Answer {
     let answers = ask(handle.mailboxes(), Message::Pools).await;
     let mut table = Table::new(&[
-        "worker", "server", "user", "idle", "leased", "connecting", "waiting", "fitted", "synced",
+        "worker",
+        "server",
+        "user",
+        "idle",
+        "leased",
+        "connecting",
+        "waiting",
+        "fitted",
+        "synced",
     ]);
     for worker in silent(&answers) {
         let empty = String::new;
-        let row = [worker.to_string(), NO_ANSWER.into(), empty(), empty(), empty(), empty()];
+        let row = [
+            worker.to_string(),
+            NO_ANSWER.into(),
+            empty(),
+            empty(),
+            empty(),
+            empty(),
+        ];
         let [a, b, c, d, e, f] = row;
         table.push([a, b, c, d, e, f, empty(), empty(), empty()]);
     }

@@ -6,8 +6,18 @@ use crate::control::Handle;
 
 pub fn run(handle: &Handle) -> Answer {
     let mut table = Table::new(&[
-        "group", "server", "configured", "role", "alive", "writable", "readable", "lag_ms",
-        "weight", "connections", "limit", "reason",
+        "group",
+        "server",
+        "configured",
+        "role",
+        "alive",
+        "writable",
+        "readable",
+        "lag_ms",
+        "weight",
+        "connections",
+        "limit",
+        "reason",
     ]);
     for server in infos(&handle.view()) {
         let role = match (server.alive, server.primary) {
@@ -23,7 +33,9 @@ pub fn run(handle: &Handle) -> Answer {
             yes_no(server.alive),
             yes_no(server.writable),
             yes_no(server.readable),
-            server.lag.map_or(String::new(), |lag| lag.as_millis().to_string()),
+            server
+                .lag
+                .map_or(String::new(), |lag| lag.as_millis().to_string()),
             server.weight.to_string(),
             server.used.to_string(),
             server.limit.to_string(),

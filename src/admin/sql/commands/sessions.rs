@@ -9,11 +9,22 @@ use crate::observe::SessionInfo;
 use crate::worker::mailbox::Message;
 
 pub async fn run(handle: &Handle, rest: &str) -> Answer {
-    let Ok(pattern) = statement::like(rest) else { return Answer::Refused(unknown(rest)) };
+    let Ok(pattern) = statement::like(rest) else {
+        return Answer::Refused(unknown(rest));
+    };
     let answers = ask(handle.mailboxes(), Message::Sessions).await;
     let mut table = Table::new(&[
-        "id", "worker", "user", "client", "schema", "state", "seconds", "in_transaction", "pinned",
-        "server", "turns",
+        "id",
+        "worker",
+        "user",
+        "client",
+        "schema",
+        "state",
+        "seconds",
+        "in_transaction",
+        "pinned",
+        "server",
+        "turns",
     ]);
     for worker in silent(&answers) {
         table.rows.push(no_answer(worker, table.columns.len()));
@@ -34,7 +45,12 @@ fn no_answer(worker: usize, columns: usize) -> Vec<Option<String>> {
 }
 
 fn fits(pattern: &str, session: &SessionInfo) -> bool {
-    let texts = [&session.user, &session.client, &session.state, &session.pinned];
+    let texts = [
+        &session.user,
+        &session.client,
+        &session.state,
+        &session.pinned,
+    ];
     let optional = [&session.schema, &session.server];
     let mut all = texts.into_iter().chain(optional.into_iter().flatten());
     all.any(|text| statement::matches(pattern, text))

@@ -11,18 +11,44 @@ macro_rules! counters {
 }
 
 const COUNTERS: [Counter; 25] = counters![
-    clients, clients_accepted, clients_refused, logins_failed, turns, turns_to_primary,
-    turns_to_replica, turns_local, turns_failed, retries, healed_writes, sync_statements,
-    server_connections, server_connects, server_connect_errors, server_connections_lost,
-    lease_waits, lease_timeouts, pinned, bytes_from_clients, bytes_to_clients,
-    backpressure_pauses, buffers_spilled, ring_enters, ring_events,
+    clients,
+    clients_accepted,
+    clients_refused,
+    logins_failed,
+    turns,
+    turns_to_primary,
+    turns_to_replica,
+    turns_local,
+    turns_failed,
+    retries,
+    healed_writes,
+    sync_statements,
+    server_connections,
+    server_connects,
+    server_connect_errors,
+    server_connections_lost,
+    lease_waits,
+    lease_timeouts,
+    pinned,
+    bytes_from_clients,
+    bytes_to_clients,
+    backpressure_pauses,
+    buffers_spilled,
+    ring_enters,
+    ring_events,
 ];
 
 pub fn run(handle: &Handle, rest: &str) -> Answer {
-    let Ok(pattern) = statement::like(rest) else { return Answer::Refused(unknown(rest)) };
+    let Ok(pattern) = statement::like(rest) else {
+        return Answer::Refused(unknown(rest));
+    };
     let mut rows = of_proxy(handle);
     let stats = handle.stats();
-    rows.extend(COUNTERS.iter().map(|c| (c.0.to_string(), sum(stats, c).to_string())));
+    rows.extend(
+        COUNTERS
+            .iter()
+            .map(|c| (c.0.to_string(), sum(stats, c).to_string())),
+    );
     for (worker, stats) in stats.iter().enumerate() {
         let of_worker = |c: &Counter| (format!("{}.{worker}", c.0), (c.1)(stats).to_string());
         rows.extend(COUNTERS.iter().map(of_worker));
@@ -41,7 +67,10 @@ fn of_proxy(handle: &Handle) -> Vec<(String, String)> {
         ("version".into(), env!("CARGO_PKG_VERSION").into()),
         ("workers".into(), handle.stats().len().to_string()),
         ("epoch".into(), view.snapshot.epoch.to_string()),
-        ("draining".into(), if view.draining { "yes" } else { "no" }.into()),
+        (
+            "draining".into(),
+            if view.draining { "yes" } else { "no" }.into(),
+        ),
         ("alarms".into(), view.alarms.len().to_string()),
     ];
     let alarms = view.alarms.iter().enumerate();

@@ -9,7 +9,13 @@ pub async fn run(handle: &Handle) -> Answer {
     // A question that every worker answers from what it has at hand.
     let answers = ask(handle.mailboxes(), Message::Pools).await;
     let mut table = Table::new(&[
-        "worker", "answers", "clients", "pinned", "server_connections", "turns", "ring_enters",
+        "worker",
+        "answers",
+        "clients",
+        "pinned",
+        "server_connections",
+        "turns",
+        "ring_enters",
         "ring_events",
     ]);
     for (worker, (stats, answer)) in handle.stats().iter().zip(&answers).enumerate() {
