@@ -1,0 +1,28 @@
+//! mysql_native_password and caching_sha2_password, both sides; comparisons in constant time.
+
+pub mod caching_sha2;
+pub mod native;
+pub mod sha_crypt;
+#[cfg(test)]
+mod tests;
+
+use rand::Rng;
+
+pub const NATIVE: &str = "mysql_native_password";
+pub const CACHING_SHA2: &str = "caching_sha2_password";
+
+/// Random bytes 1..=127 without NUL and '$', as servers send: a NUL would end the scramble early,
+/// and '$' separates the parts of a stored digest.
+pub fn new_scramble() -> [u8; 20] {
+    let mut random = rand::thread_rng();
+    std::array::from_fn(|_| loop {
+        let byte = random.gen_range(1..=127);
+        if byte != b'$' {
+            return byte;
+        }
+    })
+}
+
+fn xor<const N: usize>(a: [u8; N], b: [u8; N]) -> [u8; N] {
+    std::array::from_fn(|i| a[i] ^ b[i])
+}

@@ -1,0 +1,128 @@
+//! The catalogue: every error that the proxy itself raises, with MySQL's code, SQLSTATE and text
+//! where the kind is MySQL's. https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html
+
+use super::reply::Err;
+
+/// Servers cut a message here, bytes.
+const MESSAGE_LIMIT: usize = 511;
+/// Servers quote this much of a statement in a syntax error, characters.
+const NEAR_LIMIT: usize = 80;
+
+/// 1045
+pub fn access_denied(user: &str, host: &str, using_password: bool) -> Err {
+    let using = if using_password { "YES" } else { "NO" };
+    let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+    error(1045, b"28000", text)
+}
+
+/// 1049
+pub fn unknown_database(name: &str) -> Err {
+    error(1049, b"42000", format!("Unknown database '{name}'"))
+}
+
+/// 1040
+pub fn too_many_connections() -> Err {
+    error(1040, b"08004", "Too many connections")
+}
+
+/// 1203
+pub fn too_many_user_connections(user: &str) -> Err {
+    let text =
+        format!("User {user} already has more than 'max_user_connections' active connections");
+    error(1203, b"42000", text)
+}
+
+/// 1130
+pub fn host_not_allowed(host: &str) -> Err {
+    let text = format!("Host '{host}' is not allowed to connect to this MySQL server");
+    error(1130, b"HY000", text)
+}
+
+/// 1043
+pub fn bad_handshake() -> Err {
+    error(1043, b"08S01", "Bad handshake")
+}
+
+/// 1047
+pub fn unknown_command() -> Err {
+    error(1047, b"08S01", "Unknown command")
+}
+
+/// 1156
+pub fn packets_out_of_order() -> Err {
+    error(1156, b"08S01", "Got packets out of order")
+}
+
+/// 1153
+pub fn packet_too_large() -> Err {
+    let text = "Got a packet bigger than 'max_allowed_packet' bytes";
+    error(1153, b"08S01", text)
+}
+
+/// 1835
+pub fn malformed_packet() -> Err {
+    error(1835, b"HY000", "Malformed communication packet.")
+}
+
+/// 1243; `function` as the server names it, e.g. "mysqld_stmt_execute".
+pub fn unknown_statement_handler(id: u32, function: &str) -> Err {
+    let text = format!("Unknown prepared statement handler ({id}) given to {function}");
+    error(1243, b"HY000", text)
+}
+
+/// 1317
+pub fn query_interrupted() -> Err {
+    error(1317, b"70100", "Query execution was interrupted")
+}
+
+/// 1053
+pub fn server_shutdown() -> Err {
+    error(1053, b"08S01", "Server shutdown in progress")
+}
+
+/// 2013, which elsewhere only client libraries raise
+pub fn server_lost() -> Err {
+    let text = "Lost connection to MySQL server during query";
+    error(2013, b"HY000", text)
+}
+
+/// 1094
+pub fn no_such_thread(id: u64) -> Err {
+    error(1094, b"HY000", format!("Unknown thread id: {id}"))
+}
+
+/// 1095
+pub fn not_owner_of_thread(id: u64) -> Err {
+    error(1095, b"HY000", format!("You are not owner of thread {id}"))
+}
+
+/// 1064
+pub fn syntax(near: &str) -> Err {
+    let near: String = near.chars().take(NEAR_LIMIT).collect();
+    let text = format!(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL \
+         server version for the right syntax to use near '{near}' at line 1"
+    );
+    error(1064, b"42000", text)
+}
+
+/// The proxy's own (1105): "Umpire: " + what happened + what to do.
+pub fn own(what: &str) -> Err {
+    error(1105, b"HY000", format!("Umpire: {what}"))
+}
+
+fn error(code: u16, state: &[u8; 5], text: impl Into<String>) -> Err {
+    let mut text = text.into();
+    let end = (0..=MESSAGE_LIMIT)
+        .rev()
+        .find(|&at| text.is_char_boundary(at));
+    if text.len() > MESSAGE_LIMIT {
+        text.truncate(end.unwrap_or(0));
+    }
+    let (state, message) = (*state, text.into_bytes());
+    Err {
+        code,
+        state,
+        message,
+    }
+}
