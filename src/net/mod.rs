@@ -1,76 +1,163 @@
-//! Sockets, the ring, buffers and deadlines of one worker. INTERFACE STUB
-use std::io;
+//! Sockets, the ring, buffers and deadlines of one worker.
+//!
+//! The executor runs the tasks; sockets go through one io_uring per worker, in a thread-local that
+//! [`start`] makes and [`drive`] works. One pass of the driver: what tasks have queued is sent (one
+//! lone small send directly, several through the ring, the buffers of one socket as one message),
+//! one enter, the completions' bytes and ends are handed to their sockets, tasks are woken and run.
+//! When nothing is runnable the worker sleeps in that enter; other threads wake it through [`Wake`].
+//! Nothing on a worker may wait for anything else (the executor's own timers, channels and files):
+//! it would not be woken.
+//!
+//! Receiving is a multishot operation into buffers that the kernel picks when bytes are there, so an
+//! idle connection holds none. A consumer that stops taking stops the reading from that peer alone.
+//!
+//! | file | what |
+//! |---|---|
+//! | `socket`, `listen`, `connect` | what tasks use |
+//! | `driver`, `recv`, `send` | the pass, and the two directions of a connection |
+//! | `slot`, `queue` | the state of a connection |
+//! | `ring`, `error` | io_uring, and why it cannot be had |
+//! | `buf`, `pool` | counted slices, and the receive buffers |
+//! | `timers`, `clock`, `task`, `wake` | deadlines, time, tasks, other threads |
+mod buf;
+mod clock;
+mod connect;
+mod driver;
+mod error;
+mod listen;
+mod options;
+mod pool;
+mod queue;
+mod recv;
+mod ring;
+mod send;
+mod slot;
+mod socket;
+mod task;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod wake;
+
+pub use buf::Buf;
+pub use clock::{monotonic_nanos, now};
+pub use connect::connect;
+pub use error::{StartError, LEAST_KERNEL};
+pub use listen::{listen, Listener};
+pub use socket::Socket;
+pub use task::{drive, sleep_until, spawn, stop};
+pub use wake::{attach_wake, woken, Wake};
+
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A slice of received or owned bytes; cheap to clone and split (reference-counted).
-pub struct Buf(());
-impl Clone for Buf { fn clone(&self) -> Self { unimplemented!() } }
-impl Buf {
-    pub fn from_vec(_v: Vec<u8>) -> Buf { unimplemented!() }
-    pub fn from_static(_v: &'static [u8]) -> Buf { unimplemented!() }
-    /// Splits off and returns the first `n` bytes.
-    pub fn split_to(&mut self, _n: usize) -> Buf { unimplemented!() }
-    pub fn advance(&mut self, _n: usize) { unimplemented!() }
-    pub fn truncate(&mut self, _n: usize) { unimplemented!() }
-    /// The bytes for patching in place: copies to the heap first if the storage is shared.
-    pub fn make_mut(&mut self) -> &mut [u8] { unimplemented!() }
-    /// Moves to the heap, so that no receive buffer is held (for bytes kept beyond a turn).
-    pub fn detach(&mut self) { unimplemented!() }
+/// What the network of one worker is started with.
+#[derive(Debug, Clone)]
+pub struct NetConfig {
+    /// A peer that takes no byte although some are queued for it fails after this.
+    pub write_timeout: Duration,
+    /// Received bytes of one socket that nobody takes, above which its peer is no longer read.
+    pub high_water: usize,
+    /// TCP: a silent connection is probed after this, this often, this many times.
+    pub keepalive_idle: Duration,
+    pub keepalive_interval: Duration,
+    pub keepalive_count: u32,
+    /// TCP: sent bytes that stay unacknowledged end the connection after this.
+    pub tcp_user_timeout: Duration,
+    /// Receive buffers for everyone: how many (a power of two), of how many bytes.
+    pub small_buffers: u16,
+    pub small_size: usize,
+    /// Receive buffers for connections with much to receive, made when first needed; 0: none.
+    pub bulk_buffers: u16,
+    pub bulk_size: usize,
+    /// Submission and completion entries of the ring.
+    pub ring_entries: u32,
+    pub ring_completions: u32,
+    /// Completions dealt with before the tasks run.
+    pub batch: usize,
 }
-impl std::ops::Deref for Buf { type Target = [u8]; fn deref(&self) -> &[u8] { unimplemented!() } }
 
-/// One connected stream socket, owned by a task of this worker. Dropping it closes it (what is
-/// queued for sending and not yet sent is given up; use `close` for a graceful end).
-pub struct Socket(());
-impl Socket {
-    /// The next received chunk; `Ok(None)`: the peer ended. Errors: TimedOut when the read deadline is over.
-    pub fn poll_recv(&self, _cx: &mut Context<'_>) -> Poll<io::Result<Option<Buf>>> { unimplemented!() }
-    pub async fn recv(&self) -> io::Result<Option<Buf>> { unimplemented!() }
-    /// Without waiting: a chunk that is already here.
-    pub fn try_recv(&self) -> Option<Buf> { unimplemented!() }
-    /// Puts bytes back in front of what was received.
-    pub fn unread(&self, _b: Buf) { unimplemented!() }
-    /// Queues; sent in order with the other queued buffers by the end of this pass. Never blocks; errors
-    /// surface at the next poll.
-    pub fn send(&self, _b: Buf) { unimplemented!() }
-    /// Bytes queued and not yet taken by the kernel.
-    pub fn queued(&self) -> usize { unimplemented!() }
-    /// Ready once at most `limit` bytes are queued. Errors: TimedOut when no byte was taken for the write timeout.
-    pub fn poll_drained(&self, _cx: &mut Context<'_>, _limit: usize) -> Poll<io::Result<()>> { unimplemented!() }
-    pub async fn drained(&self, _limit: usize) -> io::Result<()> { unimplemented!() }
-    /// For the receive side; None: no deadline. Cheap enough to call every turn.
-    pub fn set_deadline(&self, _d: Option<Instant>) { unimplemented!() }
-    /// The peer ended or failed, or has sent bytes that nobody asked for: not usable for a pool.
-    pub fn is_stale(&self) -> bool { unimplemented!() }
-    /// Flushes within the write timeout, then closes.
-    pub async fn close(self) { unimplemented!() }
-    pub fn peer(&self) -> Peer { unimplemented!() }
+impl Default for NetConfig {
+    fn default() -> NetConfig {
+        NetConfig {
+            write_timeout: Duration::from_secs(60),
+            high_water: 256 << 10,
+            keepalive_idle: Duration::from_secs(60),
+            keepalive_interval: Duration::from_secs(10),
+            keepalive_count: 6,
+            tcp_user_timeout: Duration::from_secs(120),
+            small_buffers: 512,
+            small_size: 4 << 10,
+            bulk_buffers: 256,
+            bulk_size: 32 << 10,
+            ring_entries: 1024,
+            ring_completions: 8192,
+            batch: 512,
+        }
+    }
 }
+
+/// Starts the network of this thread, once per thread, before anything else here is used.
+///
+/// # Errors
+/// A ring that cannot be had, with the cause and what to change.
+pub fn start(config: NetConfig) -> Result<(), StartError> {
+    driver::install(config)
+}
+
+/// Who is at the other end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer { Tcp(SocketAddr), Unix }
+pub enum Peer {
+    Tcp(SocketAddr),
+    Unix,
+}
 
 /// Where to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint { Tcp(SocketAddr), Unix(PathBuf) }
-pub async fn connect(_to: &Endpoint, _timeout: Duration) -> io::Result<Socket> { unimplemented!() }
+pub enum Endpoint {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
 
-/// Time at the start of this pass of the driver (one clock_gettime a pass).
-pub fn now() -> Instant { unimplemented!() }
-/// CLOCK_MONOTONIC nanoseconds, read now.
-pub fn monotonic_nanos() -> u64 { unimplemented!() }
-/// Ends at `deadline` (resolution: a tick of the driver).
-pub async fn sleep_until(_deadline: Instant) { unimplemented!() }
-/// Spawns a task of this worker, counted so that the driver knows when to block.
-pub fn spawn<F: std::future::Future<Output = ()> + 'static>(_f: F) { unimplemented!() }
+/// Counts since [`start`], of one worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NetStats {
+    /// System calls into the ring, and completions it returned.
+    pub enters: u64,
+    pub events: u64,
+    /// Sends by a direct system call, and through the ring.
+    pub direct_sends: u64,
+    pub ring_sends: u64,
+    /// Connections accepted, and accepts that failed for want of descriptors or memory.
+    pub accepted: u64,
+    pub accept_errors: u64,
+    /// Receives stopped at the high-water mark.
+    pub pauses: u64,
+    /// Receives copied to the heap because receive buffers ran low.
+    pub spills: u64,
+    /// Receives that found no buffer and had to be repeated.
+    pub starved: u64,
+}
 
-/// Wakes the worker's ring from any thread (an eventfd).
-#[derive(Clone)]
-pub struct Wake(std::sync::Arc<OwnedFd>);
-impl Wake {
-    pub fn new() -> io::Result<Wake> { unimplemented!() }
-    pub fn wake(&self) { unimplemented!() }
+/// What this worker's network has counted so far.
+pub fn stats() -> NetStats {
+    driver::with(|driver| driver.stats)
+}
+
+/// What is open, to find what leaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Census {
+    /// Including dropped ones whose last completion is still to come.
+    pub sockets: usize,
+    pub listeners: usize,
+    /// Receive buffers that are held.
+    pub buffers: usize,
+    pub timers: usize,
+}
+
+pub fn census() -> Census {
+    driver::with(|driver| driver.census())
 }

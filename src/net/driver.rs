@@ -1,0 +1,421 @@
+//! The driver: one pass flushes what is queued, enters the kernel once, and deals with what came
+//! back. The state of all sockets of a worker is here, in a thread-local.
+use super::listen::Listening;
+use super::ring::{Completion, Ring};
+use super::slot::{Gather, Slot};
+use super::timers::{Nanos, Owner, TimerId, Timers, NEVER};
+use super::wake::Waking;
+use super::{clock, pool, Census, NetConfig, NetStats, Peer, StartError};
+use io_uring::types::{TimeoutFlags, Timespec};
+use io_uring::{opcode, squeue};
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::task::Waker;
+
+/// Timers that come up within the same millisecond share one wake-up.
+const TICK: Nanos = 1_000_000;
+
+thread_local! {
+    static DRIVER: RefCell<Option<Driver>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` on this thread's driver.
+///
+/// # Panics
+/// If [`start`](super::start) was not called on this thread: a socket never leaves its worker.
+#[inline]
+pub(super) fn with<R>(f: impl FnOnce(&mut Driver) -> R) -> R {
+    DRIVER.with(|driver| {
+        let mut driver = driver.borrow_mut();
+        f(driver
+            .as_mut()
+            .expect("net::start was not called on this thread"))
+    })
+}
+
+/// For drops, which may come after the driver is gone.
+pub(super) fn try_with<R>(f: impl FnOnce(&mut Driver) -> R) -> Option<R> {
+    DRIVER
+        .try_with(|driver| driver.borrow_mut().as_mut().map(f))
+        .ok()
+        .flatten()
+}
+
+pub(super) fn install(config: NetConfig) -> Result<(), StartError> {
+    if try_with(|_| ()).is_some() || pool::exists(pool::SMALL) {
+        return Err(StartError::AlreadyStarted);
+    }
+    let driver = Driver::new(config)?;
+    DRIVER.with(|place| *place.borrow_mut() = Some(driver));
+    Ok(())
+}
+
+pub(super) fn uninstall() {
+    let driver = DRIVER.with(|place| place.borrow_mut().take());
+    drop(driver);
+}
+
+/// What an operation was, in the top byte of its user data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Op {
+    /// A completion nobody waits for (a cancel that found nothing).
+    Ignored = 0,
+    Recv,
+    Send,
+    Connect,
+    Poll,
+    Accept,
+    Timeout,
+    Wake,
+}
+
+const GENERATION_MASK: u32 = 0xff_ffff;
+
+pub(super) fn user_data(op: Op, generation: u32, index: u32) -> u64 {
+    (op as u64) << 56 | u64::from(generation & GENERATION_MASK) << 32 | u64::from(index)
+}
+
+/// Per worker.
+pub(super) struct Driver {
+    pub(super) ring: Ring,
+    pub(super) slots: Vec<Slot>,
+    free: Vec<u32>,
+    pub(super) listeners: Vec<Option<Listening>>,
+    pub(super) timers: Timers,
+    pub(super) waking: Option<Waking>,
+    /// Sockets with something to send that is not on its way yet.
+    pub(super) dirty: Vec<u32>,
+    /// Spare message storage.
+    pub(super) gathers: Vec<Box<Gather>>,
+    completions: Vec<Completion>,
+    pub(super) config: NetConfig,
+    pub(super) write_timeout: Nanos,
+    pub(super) now: Nanos,
+    /// When the timeout in the ring comes up.
+    armed: Option<Nanos>,
+    timespec: Box<Timespec>,
+    pub(super) stats: NetStats,
+    /// A task was woken since the flag was last cleared.
+    pub(super) woken: bool,
+    pub(super) stopping: bool,
+}
+
+impl Driver {
+    fn new(config: NetConfig) -> Result<Driver, StartError> {
+        let ring = Ring::new(config.ring_entries, config.ring_completions)?;
+        let window = (config.small_buffers / 4).max(1);
+        pool::create(
+            ring.uring(),
+            pool::SMALL,
+            config.small_buffers,
+            config.small_size,
+            window,
+        )
+        .map_err(StartError::of_buffers)?;
+        Ok(Driver {
+            ring,
+            slots: Vec::new(),
+            free: Vec::new(),
+            listeners: Vec::new(),
+            timers: Timers::default(),
+            waking: None,
+            dirty: Vec::new(),
+            gathers: Vec::new(),
+            completions: Vec::new(),
+            write_timeout: clock::nanos(config.write_timeout),
+            config,
+            now: clock::start(),
+            armed: None,
+            timespec: Box::default(),
+            stats: NetStats::default(),
+            woken: false,
+            stopping: false,
+        })
+    }
+
+    /// One pass. With `wait` it sleeps until something happens. False: the driver was stopped.
+    pub(super) fn pass(&mut self, wait: bool) -> bool {
+        self.woken = false;
+        self.flush();
+        pool::provide();
+        // a failed send may have made a task ready
+        let wait = wait && !self.woken && !self.stopping;
+        if wait {
+            self.arm_timeout();
+        }
+        self.ring.enter(wait);
+        self.stats.enters += 1;
+        self.now = clock::tick();
+        self.process();
+        self.fire_timers();
+        !self.stopping
+    }
+
+    fn process(&mut self) {
+        let mut batch = std::mem::take(&mut self.completions);
+        self.ring.reap(&mut batch, self.config.batch);
+        self.stats.events += batch.len() as u64;
+        for completion in batch.drain(..) {
+            self.dispatch(completion);
+        }
+        self.completions = batch;
+    }
+
+    fn dispatch(&mut self, completion: Completion) {
+        let Completion {
+            user_data,
+            result,
+            flags,
+        } = completion;
+        let index = user_data as u32;
+        let op = (user_data >> 56) as u8;
+        if op == Op::Timeout as u8 {
+            self.armed = None;
+        } else if op == Op::Wake as u8 {
+            self.on_wake(result);
+        } else if op == Op::Accept as u8 {
+            self.on_accept(index, result, flags);
+        } else if op != Op::Ignored as u8 {
+            self.dispatch_to_slot(op, (user_data >> 32) as u32 & GENERATION_MASK, completion);
+        }
+    }
+
+    fn dispatch_to_slot(&mut self, op: u8, generation: u32, completion: Completion) {
+        let Completion {
+            user_data,
+            result,
+            flags,
+        } = completion;
+        let index = user_data as u32;
+        let known = self
+            .slots
+            .get(index as usize)
+            .is_some_and(|slot| slot.generation == generation);
+        debug_assert!(known, "a completion came for a slot that was already free");
+        if !known {
+            return;
+        }
+        if op == Op::Recv as u8 {
+            self.on_recv(index, result, flags);
+        } else if op == Op::Send as u8 {
+            self.on_send(index, result);
+        } else if op == Op::Connect as u8 {
+            self.on_connect(index, result);
+        } else {
+            self.on_poll(index, result);
+        }
+        self.settle(index);
+    }
+
+    /// One timeout in the ring, moved only when something comes up earlier than it.
+    fn arm_timeout(&mut self) {
+        let Some(next) = self.timers.next() else {
+            return;
+        };
+        let due = next.saturating_add(TICK - 1) / TICK * TICK;
+        if self.armed.is_some_and(|armed| armed <= due) {
+            return;
+        }
+        *self.timespec = Timespec::new()
+            .sec(due / 1_000_000_000)
+            .nsec((due % 1_000_000_000) as u32);
+        let id = user_data(Op::Timeout, 0, 0);
+        let entry = match self.armed {
+            None => opcode::Timeout::new(&*self.timespec)
+                .flags(TimeoutFlags::ABS)
+                .build()
+                .user_data(id),
+            Some(_) => opcode::TimeoutUpdate::new(id, &*self.timespec)
+                .flags(TimeoutFlags::ABS)
+                .build()
+                .flags(squeue::Flags::SKIP_SUCCESS)
+                .user_data(user_data(Op::Ignored, 0, 0)),
+        };
+        self.armed = Some(due);
+        self.ring.push(entry);
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some((id, owner)) = self.timers.pop(self.now) {
+            match owner {
+                Owner::Socket(index) => self.on_timer(index, id),
+                Owner::Listener(index) => self.arm_accept(index),
+                Owner::Task(waker) => {
+                    self.woken = true;
+                    waker.wake();
+                }
+            }
+        }
+    }
+
+    /// Gives a descriptor a slot.
+    pub(super) fn insert(&mut self, fd: OwnedFd, peer: Peer) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::vacant(0));
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.fd = Some(fd);
+        slot.peer = peer;
+        slot.high_water = self.config.high_water;
+        index
+    }
+
+    /// Sees to it that the socket is looked at no later than `due`.
+    pub(super) fn schedule(&mut self, index: u32, due: Nanos) {
+        let slot = &mut self.slots[index as usize];
+        if due >= slot.timer_due {
+            return;
+        }
+        slot.timer_due = due;
+        match slot.timer {
+            Some(timer) => self.timers.bring_forward(timer, due),
+            None => slot.timer = Some(self.timers.add(due, Owner::Socket(index))),
+        }
+    }
+
+    fn on_timer(&mut self, index: u32, id: TimerId) {
+        let stalled = self.is_stalled(index);
+        let slot = &mut self.slots[index as usize];
+        debug_assert_eq!(slot.timer, Some(id));
+        slot.timer = None;
+        slot.timer_due = NEVER;
+        let expired = slot.deadline <= self.now;
+        if slot.lingering && expired {
+            self.release(index);
+            return;
+        }
+        if (slot.connecting && expired) || stalled {
+            self.fail(index, libc::ETIMEDOUT);
+            self.shut_down(index, libc::SHUT_RDWR);
+        } else if expired {
+            wake(&mut slot.recv_waker, &mut self.woken);
+        }
+        let deadline = self.slots[index as usize].deadline;
+        let deadline = if deadline > self.now { deadline } else { NEVER };
+        self.schedule(index, deadline.min(self.next_stall_check(index)));
+    }
+
+    /// The connection is over; waiters learn why. Buffers of a send in flight stay until it is over.
+    pub(super) fn fail(&mut self, index: u32, errno: i32) {
+        let slot = &mut self.slots[index as usize];
+        if slot.error == 0 {
+            slot.error = errno;
+        }
+        if !slot.sending {
+            slot.queue.clear();
+            slot.queued = 0;
+        }
+        if slot.connecting {
+            let target = user_data(Op::Connect, slot.generation, index);
+            self.cancel(target);
+        }
+        self.wake_all(index);
+    }
+
+    pub(super) fn wake_all(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        wake(&mut slot.recv_waker, &mut self.woken);
+        wake(&mut slot.drain_waker, &mut self.woken);
+        wake(&mut slot.hangup_waker, &mut self.woken);
+    }
+
+    pub(super) fn shut_down(&self, index: u32, how: i32) {
+        if let Some(fd) = self.slots[index as usize].raw_fd() {
+            // SAFETY: the descriptor is open: the slot owns it.
+            unsafe { libc::shutdown(fd, how) };
+        }
+    }
+
+    /// Nobody holds the socket any more: ends what is in flight. The place becomes free, and the
+    /// descriptor is closed, once the last completion is in.
+    pub(super) fn release(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.released = true;
+        slot.lingering = false;
+        slot.recv_waker = None;
+        slot.drain_waker = None;
+        slot.hangup_waker = None;
+        slot.received.clear();
+        slot.received_bytes = 0;
+        if !slot.sending {
+            slot.queue.clear();
+            slot.queued = 0;
+        }
+        if let Some(timer) = slot.timer.take() {
+            slot.timer_due = NEVER;
+            self.timers.remove(timer);
+        }
+        self.cancel_all(index);
+        self.settle(index);
+    }
+
+    fn cancel_all(&mut self, index: u32) {
+        let slot = &self.slots[index as usize];
+        let (generation, receiving, polling) = (
+            slot.generation,
+            slot.receiving && !slot.cancelling,
+            slot.polling,
+        );
+        let (sending, connecting) = (slot.sending, slot.connecting);
+        if sending || connecting {
+            self.shut_down(index, libc::SHUT_RDWR);
+        }
+        let operations = [
+            (receiving, Op::Recv),
+            (sending, Op::Send),
+            (connecting, Op::Connect),
+            (polling, Op::Poll),
+        ];
+        for (_, op) in operations.into_iter().filter(|(in_flight, _)| *in_flight) {
+            self.cancel(user_data(op, generation, index));
+        }
+    }
+
+    /// By user data, not by descriptor: a late cancel can then never hit another connection.
+    pub(super) fn cancel(&mut self, target: u64) {
+        let entry = opcode::AsyncCancel::new(target)
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS)
+            .user_data(user_data(Op::Ignored, 0, 0));
+        self.ring.push(entry);
+    }
+
+    /// Frees the slot if it was released and nothing is in flight any more.
+    fn settle(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.invariants();
+        if slot.released && !slot.lingering && !slot.in_flight() {
+            let generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
+            *slot = Slot::vacant(generation);
+            self.free.push(index);
+        }
+    }
+
+    pub(super) fn census(&self) -> Census {
+        Census {
+            sockets: self.slots.len() - self.free.len(),
+            listeners: self.listeners.iter().flatten().count(),
+            buffers: pool::out(),
+            timers: self.timers.len(),
+        }
+    }
+}
+
+#[inline]
+pub(super) fn wake(waker: &mut Option<Waker>, woken: &mut bool) {
+    if let Some(waker) = waker.take() {
+        *woken = true;
+        waker.wake();
+    }
+}
+
+/// Keeps a clone of the waker, unless it is there already.
+#[inline]
+pub(super) fn note_waker(place: &mut Option<Waker>, waker: &Waker) {
+    match place {
+        Some(old) if old.will_wake(waker) => {}
+        _ => *place = Some(waker.clone()),
+    }
+}

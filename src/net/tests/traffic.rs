@@ -1,0 +1,202 @@
+use super::*;
+
+async fn echo_works(listener: Listener, endpoint: Endpoint) -> Peer {
+    let (near, far) = pair_on(&listener, &endpoint).await;
+    let peer = far.peer();
+    spawn(echo(far));
+    for round in 0..100 {
+        let message = pattern(1 + round * 37, round as u64);
+        near.send(Buf::from_vec(message.clone()));
+        assert_eq!(receive_exactly(&near, message.len()).await, message);
+    }
+    near.close().await;
+    drop(listener);
+    nothing_is_left().await;
+    peer
+}
+
+#[test]
+fn echo_over_ipv4() {
+    let peer = testing::run(|| async {
+        let (listener, endpoint) = tcp_listener();
+        echo_works(listener, endpoint).await
+    });
+    assert!(matches!(peer, Peer::Tcp(address) if address.is_ipv4()));
+}
+
+#[test]
+fn echo_over_ipv6() {
+    let peer = testing::run(|| async {
+        let socket = TcpListener::bind("[::1]:0").unwrap();
+        let endpoint = Endpoint::Tcp(socket.local_addr().unwrap());
+        echo_works(listen(socket).unwrap(), endpoint).await
+    });
+    assert!(matches!(peer, Peer::Tcp(address) if address.is_ipv6()));
+}
+
+#[test]
+fn echo_over_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let peer = testing::run(move || async move {
+        let socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        echo_works(listen(socket).unwrap(), Endpoint::Unix(path)).await
+    });
+    assert_eq!(peer, Peer::Unix);
+}
+
+#[test]
+fn an_ipv4_client_of_an_ipv6_listener_is_reported_as_ipv4() {
+    testing::run(|| async {
+        let socket = TcpListener::bind("[::]:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let listener = listen(socket).unwrap();
+        let near = connect(&Endpoint::Tcp((Ipv4Addr::LOCALHOST, port).into()), PATIENCE)
+            .await
+            .unwrap();
+        let (_, peer) = listener.accept().await.unwrap().unwrap();
+        assert!(
+            matches!(peer, Peer::Tcp(address) if address.is_ipv4()),
+            "{peer:?} {:?}",
+            near.peer()
+        );
+    });
+}
+
+#[test]
+fn tcp_connections_get_their_options_on_both_ends() {
+    testing::run(|| async {
+        let config = NetConfig::default();
+        let (near, far) = pair().await;
+        for socket in [&near, &far] {
+            driver::with(|driver| {
+                let fd = driver.slots[socket.index() as usize].fd.as_ref().unwrap();
+                let options = socket2::SockRef::from(fd);
+                assert!(options.tcp_nodelay().unwrap());
+                assert!(options.keepalive().unwrap());
+                assert_eq!(options.tcp_keepalive_time().unwrap(), config.keepalive_idle);
+                assert_eq!(
+                    options.tcp_user_timeout().unwrap(),
+                    Some(config.tcp_user_timeout)
+                );
+                assert!(!options.nonblocking().unwrap());
+            });
+        }
+    });
+}
+
+#[test]
+fn many_connections_at_once() {
+    testing::run(|| async {
+        let (listener, endpoint) = tcp_listener();
+        let done = std::rc::Rc::new(std::cell::Cell::new(0));
+        for number in 0..300u64 {
+            let (near, far) = pair_on(&listener, &endpoint).await;
+            spawn(echo(far));
+            let done = done.clone();
+            spawn(async move {
+                for round in 0..20 {
+                    let message = pattern(100 + round * 50, number * 100 + round as u64);
+                    near.send(Buf::from_vec(message.clone()));
+                    assert_eq!(receive_exactly(&near, message.len()).await, message);
+                }
+                near.close().await;
+                done.set(done.get() + 1);
+            });
+        }
+        until("all are served", || done.get() == 300).await;
+        assert!(stats().ring_sends > 0);
+        drop(listener);
+        nothing_is_left().await;
+    });
+}
+
+#[test]
+fn large_transfers_both_ways_at_once_arrive_byte_for_byte() {
+    testing::run(|| async {
+        const LENGTH: usize = 24 << 20;
+        let (near, far) = pair().await;
+        let (there, back) = (pattern(LENGTH, 1), pattern(LENGTH, 2));
+        let sent = both(
+            send_all(&near, &there, 100_000),
+            send_all(&far, &back, 7_001),
+        );
+        let received = both(
+            receive_exactly(&far, LENGTH),
+            receive_exactly(&near, LENGTH),
+        );
+        let (_, (at_far, at_near)) = both(sent, received).await;
+        assert!(at_far == there && at_near == back);
+        assert!(pool::exists(pool::BULK), "large buffers came into use");
+        drop((near, far));
+        nothing_is_left().await;
+    });
+}
+
+#[test]
+fn a_connection_uses_large_buffers_only_while_much_comes_in() {
+    testing::run(|| async {
+        let (near, far) = pair().await;
+        let is_bulk =
+            |socket: &Socket| driver::with(|driver| driver.slots[socket.index() as usize].bulk);
+        let bytes = pattern(4 << 20, 3);
+        both(
+            send_all(&near, &bytes, 64 << 10),
+            receive_exactly(&far, bytes.len()),
+        )
+        .await;
+        assert!(is_bulk(&far));
+        for _ in 0..20 {
+            near.send(Buf::from_static(b"short"));
+            assert_eq!(receive_exactly(&far, 5).await, b"short");
+        }
+        assert!(!is_bulk(&far));
+        near.send(Buf::from_static(b"still in order"));
+        assert_eq!(receive_exactly(&far, 14).await, b"still in order");
+    });
+}
+
+#[test]
+fn more_queued_buffers_than_one_message_gathers_arrive_in_order() {
+    testing::run(|| async {
+        let (near, far) = pair().await;
+        let bytes = pattern(1000 * 13, 4);
+        for piece in bytes.chunks(13) {
+            near.send(Buf::from_vec(piece.to_vec()));
+        }
+        assert_eq!(near.queued(), bytes.len());
+        assert_eq!(receive_exactly(&far, bytes.len()).await, bytes);
+        near.drained(0).await.unwrap();
+        assert_eq!(near.queued(), 0);
+    });
+}
+
+#[test]
+fn a_received_buffer_is_sent_on_without_a_copy() {
+    testing::run(|| async {
+        let (near, far) = pair().await;
+        near.send(Buf::from_static(b"relayed"));
+        let buf = far.recv().await.unwrap().unwrap();
+        assert_eq!(census().buffers, 1);
+        far.send(buf);
+        assert_eq!(receive_exactly(&near, 7).await, b"relayed");
+        assert_eq!(stats().spills, 0);
+        until("the buffer is back", || census().buffers == 0).await;
+    });
+}
+
+#[test]
+fn one_connection_sends_directly_and_several_through_the_ring() {
+    testing::run(|| async {
+        let (near, far) = pair().await;
+        let (other_near, other_far) = pair().await;
+        near.send(Buf::from_static(b"alone"));
+        receive_exactly(&far, 5).await;
+        assert_eq!((stats().direct_sends, stats().ring_sends), (1, 0));
+        near.send(Buf::from_static(b"with another"));
+        other_near.send(Buf::from_static(b"with the first"));
+        receive_exactly(&far, 12).await;
+        receive_exactly(&other_far, 14).await;
+        assert_eq!((stats().direct_sends, stats().ring_sends), (1, 2));
+    });
+}
