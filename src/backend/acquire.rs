@@ -205,6 +205,7 @@ impl Pool {
             id: shared.next_id(),
             uses: 0,
             after: After::Return,
+            guard_lost: false,
             recipe,
             scramble: made.login.scramble,
             mariadb: made.login.mariadb,

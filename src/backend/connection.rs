@@ -2,11 +2,13 @@
 use super::home::{Home, Token};
 use super::prepared::PreparedCache;
 use super::setup::{Kind, Ready};
-use super::state::State;
+use super::state::{State, StateTable};
 use super::sync::{is_guard, sync_commands_with};
+use super::variables::{replay_policy, Replay};
 use super::{Account, Want};
 use crate::net::{self, Buf, Socket};
 use crate::topology::Server;
+use crate::wire::reply::Change;
 use crate::wire::status;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub struct ServerConnection {
     pub uses: u64,
     /// What must happen when the lease is dropped.
     pub after: After,
+    /// A statement of a client replaced the guard.
+    pub(super) guard_lost: bool,
     pub(super) recipe: Rc<Recipe>,
     /// Of the last authentication, for COM_CHANGE_USER.
     pub(super) scramble: [u8; 20],
@@ -92,6 +96,22 @@ impl ServerConnection {
         sync_commands_with(&self.state, want, self.guarded, self.capabilities, out)
     }
 
+    /// Takes over what an OK packet reported of the session. True: a variable is among it that binds the
+    /// session to this connection ([`Replay::Pins`]). Nothing else notices when a statement replaced the
+    /// guard, so that every report on a guarded connection has to come here.
+    pub fn note_changes(&mut self, changes: &[Change], states: &StateTable) -> bool {
+        let mut pins = false;
+        for change in changes {
+            let Change::Variable { name, value } = change else {
+                continue;
+            };
+            pins |= replay_policy(name) == Replay::Pins;
+            self.guard_lost |= self.guarded && is_guard(name) && value != b"ON";
+        }
+        self.state = states.intern(self.state.with_changes(changes));
+        pins
+    }
+
     pub(super) fn kind(&self) -> Kind {
         Kind {
             capabilities: self.capabilities,
@@ -100,22 +120,15 @@ impl ServerConnection {
         }
     }
 
+    /// After a set-up.
     pub(super) fn adopt(&mut self, ready: Ready) {
         (self.tracking, self.status) = (ready.tracking, ready.status);
+        self.guard_lost = false;
     }
 
     /// A session said it is clean; what it left behind says otherwise.
     pub(super) fn is_dirty(&self) -> bool {
-        self.status & (status::IN_TRANS | status::CURSOR_EXISTS) != 0
-            || self.guarded && self.guard_is_lost()
-    }
-
-    /// A client's own SET SESSION TRANSACTION, or of the variable, replaced the guard.
-    fn guard_is_lost(&self) -> bool {
-        self.state
-            .variables
-            .iter()
-            .any(|(name, value)| is_guard(name) && value.as_ref() != b"ON")
+        self.status & (status::IN_TRANS | status::CURSOR_EXISTS) != 0 || self.guard_lost
     }
 
     /// Says goodbye, so that the server does not count an aborted client; the budget is given back after it.

@@ -73,7 +73,13 @@ impl<'a> Channel<'a> {
 
     /// A one-packet reply to a command.
     pub async fn reply(&mut self, caps: u64) -> Result<Result<OkPacket, ServerError>, Trouble> {
-        let (_, payload) = self.packet().await?;
+        let (sequence, payload) = self.packet().await?;
+        if sequence != 1 {
+            return Err(Trouble::Broken(format!(
+                "the server's packets are out of order: {}",
+                self.phase
+            )));
+        }
         match payload.first() {
             Some(0x00) => Ok(Ok(OkPacket::decode(&payload, caps)?)),
             Some(0xff) => Ok(Err(ServerError::decode(&payload)?)),

@@ -1,5 +1,6 @@
 //! Session state as a value: what a connection's session looks like, compared and interned.
 use crate::topology::Greeting;
+use crate::wire::reply::Change;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -55,6 +56,22 @@ impl State {
             next.put(b"collation_connection", b"");
         } else if name.eq_ignore_ascii_case(b"collation_connection") {
             next.put(b"character_set_connection", character_set_of(value));
+        }
+        next
+    }
+
+    /// The same after everything that one OK packet reported. A collation in the same report is the one that
+    /// holds, wherever in it the server put it.
+    pub fn with_changes(&self, changes: &[Change]) -> State {
+        let implies = |change: &&Change| matches!(change, Change::Variable { name, .. } if name == b"character_set_connection");
+        let (first, rest): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(implies);
+        let mut next = self.clone();
+        for change in first.into_iter().chain(rest) {
+            next = match change {
+                Change::Variable { name, value } => next.with_tracked(name, value),
+                Change::Schema(name) => next.with_schema(name),
+                _ => next,
+            };
         }
         next
     }

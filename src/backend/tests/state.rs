@@ -1,5 +1,6 @@
 use crate::backend::{initial_state, replay_policy, Replay, State, StateTable};
 use crate::topology::Greeting;
+use crate::wire::reply::Change;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -150,5 +151,47 @@ fn the_table_keeps_what_is_used() {
             state,
             &table.intern(State::default().with_schema(&n.to_be_bytes()))
         ));
+    }
+}
+
+fn report(entries: &[(&str, &str)]) -> Vec<Change> {
+    let entry = |(name, value): &(&str, &str)| Change::Variable {
+        name: (*name).into(),
+        value: (*value).into(),
+    };
+    entries.iter().map(entry).collect()
+}
+
+#[test]
+fn a_report_is_applied_as_a_whole() {
+    let fresh = initial_state(45, &greeting());
+    let mut changes = report(&[("sql_mode", "ANSI"), ("statement_id", "9")]);
+    changes.push(Change::Schema(b"shop".to_vec()));
+    changes.push(Change::State(b"1".to_vec()));
+    assert_eq!(
+        fresh.with_changes(&changes),
+        fresh
+            .with_variable(b"sql_mode", b"ANSI")
+            .with_schema(b"shop")
+    );
+}
+
+#[test]
+fn a_collation_in_the_report_holds_wherever_it_stands() {
+    let fresh = initial_state(45, &greeting());
+    let (set, collation) = (
+        ("character_set_connection", "latin1"),
+        ("collation_connection", "latin1_bin"),
+    );
+    for order in [[set, collation], [collation, set]] {
+        let state = fresh.with_changes(&report(&order));
+        assert_eq!(
+            state.variable(b"collation_connection"),
+            Some(&b"latin1_bin"[..])
+        );
+        assert_eq!(
+            state.variable(b"character_set_connection"),
+            Some(&b"latin1"[..])
+        );
     }
 }
