@@ -74,7 +74,6 @@ impl KeyPair {
     ///
     /// # Panics
     /// If the system's random numbers fail.
-    #[allow(clippy::expect_used)]
     pub fn generate() -> Self {
         let private = RsaPrivateKey::new(&mut rand::thread_rng(), KEY_BITS)
             .expect("2048 bits are a valid RSA key size");

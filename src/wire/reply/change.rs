@@ -64,9 +64,13 @@ fn decode_entry(kind: u8, data: &[u8], changes: &mut Vec<Change>) -> Result<(), 
         changes.push(other(kind, data));
         return Ok(());
     }
+    // alone among the entries, this one has no second length
+    if kind == STATE {
+        changes.push(Change::State(data.to_vec()));
+        return Ok(());
+    }
     let wrap: fn(Vec<u8>) -> Change = match kind {
         SCHEMA => Change::Schema,
-        STATE => Change::State,
         GTIDS => Change::Gtids,
         CHARACTERISTICS => Change::TransactionCharacteristics,
         TRANSACTION_STATE => Change::TransactionState,
@@ -102,7 +106,7 @@ fn encode_entry(change: &Change) -> (u8, Vec<u8>) {
             (VARIABLES, value)
         }
         Change::Schema(name) => (SCHEMA, name),
-        Change::State(state) => (STATE, state),
+        Change::State(state) => return (STATE, state.clone()),
         Change::Gtids(set) => {
             data.push(GTIDS_AS_TEXT);
             (GTIDS, set)

@@ -44,7 +44,8 @@ pub enum Control {
     /// OK packet; `end` false: more results follow.
     Ok { end: bool, status: u16 },
     /// Ends a result set, or a reply that is only this (EOF, or OK with header 0xfe under
-    /// DEPRECATE_EOF).
+    /// DEPRECATE_EOF). CURSOR_EXISTS in `status`: the statement has a cursor open; MySQL says so
+    /// of a prepared EXPLAIN too, whose rows have all been sent.
     ResultEnd { end: bool, status: u16 },
     /// EOF behind definitions where no rows follow: a cursor was opened (`status` says so), or a
     /// statement was prepared. The EOF between definitions and rows is passed with them.

@@ -243,6 +243,34 @@ fn the_client_s_file_is_asked_for_between_two_packets() {
 }
 
 #[test]
+fn results_may_precede_and_follow_the_client_s_file() {
+    for file in [MARIADB, MYSQL] {
+        let (controls, ..) = run_case(&case_named(file, "dep multi infile"), usize::MAX, 1);
+        let ends: Vec<bool> = controls.iter().map(|kind| kind.ends()).collect();
+        assert_eq!(ends, [false, false, false, true]);
+        assert_eq!(controls[1], Control::LocalInfile);
+    }
+}
+
+#[test]
+fn a_cursor_asked_for_may_not_be_opened() {
+    for file in [MARIADB, MYSQL] {
+        let (controls, ..) = run_case(
+            &case_named(file, "eof execute cursor on call"),
+            usize::MAX,
+            1,
+        );
+        assert_eq!(controls.len(), 3);
+        let case = case_named(file, "eof execute cursor on explain");
+        let (controls, ..) = run_case(&case, usize::MAX, 1);
+        assert!(matches!(
+            controls[..],
+            [Control::ResultEnd { end: true, .. }]
+        ));
+    }
+}
+
+#[test]
 fn change_user_may_switch_the_plugin() {
     let (controls, ..) = run_case(&case_named(MARIADB, "dep change user"), usize::MAX, 1);
     assert!(matches!(
@@ -344,6 +372,10 @@ fn a_row_that_begins_with_0xfe_is_no_eof() {
 
 #[test]
 fn progress_reports_are_passed() {
+    let case = case_named(MARIADB, "dep progress reports");
+    let (controls, passed, tracker) = run_case(&case, usize::MAX, 1);
+    assert!(matches!(controls[..], [Control::Ok { end: true, .. }]) && tracker.done());
+    assert!(passed > 50);
     let report = b"\xff\xff\xff\x01\x01\x02\x10\x27\x00\x05Stage";
     let ok = b"\x00\x00\x00\x02\x00\x00\x00";
     let reply = packets(&[report, report, ok]);
