@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `socket`, `listen`, `connect` | what tasks use |
 //! | `driver`, `recv`, `send` | the pass, and the two directions of a connection |
-//! | `slot`, `queue` | the state of a connection |
+//! | `slot`, `queue`, `life` | the state of a connection, from its first day to its last |
 //! | `ring`, `error` | io_uring, and why it cannot be had |
 //! | `buf`, `pool` | counted slices, and the receive buffers |
 //! | `timers`, `clock`, `task`, `wake` | deadlines, time, tasks, other threads |
@@ -24,6 +24,7 @@ mod clock;
 mod connect;
 mod driver;
 mod error;
+mod life;
 mod listen;
 mod options;
 mod pool;

@@ -157,10 +157,10 @@ impl Driver {
             return Poll::Ready(Ok(Some(buf)));
         }
         let slot = &mut self.slots[index as usize];
-        if slot.ended {
-            Poll::Ready(Ok(None))
-        } else if slot.error != 0 {
+        if slot.error != 0 {
             Poll::Ready(Err(io::Error::from_raw_os_error(slot.error)))
+        } else if slot.ended {
+            Poll::Ready(Ok(None))
         } else if slot.deadline <= self.now {
             Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
         } else {

@@ -1,5 +1,6 @@
 //! Real sockets on loopback; conditions are awaited, not slept for.
 mod buffers;
+mod churn;
 mod ends;
 mod flow;
 mod listening;

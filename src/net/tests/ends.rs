@@ -61,7 +61,9 @@ fn a_reset_while_sending_fails_the_socket_and_wakes_its_waiters() {
         let ((drained, received), ()) = both(both(near.drained(0), near.recv()), reset).await;
         let kinds = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
         assert!(kinds.contains(&drained.unwrap_err().kind()));
-        assert!(received.is_err());
+        // the kernel reports the reset once: to the send, then the receive just ends
+        assert!(matches!(received, Err(_) | Ok(None)));
+        assert!(near.recv().await.is_err());
         near.hangup().await;
         assert!(near.is_stale());
         near.send(Buf::from_static(b"nobody gets this"));

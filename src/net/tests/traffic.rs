@@ -87,28 +87,40 @@ fn tcp_connections_get_their_options_on_both_ends() {
 
 #[test]
 fn many_connections_at_once() {
-    testing::run(|| async {
-        let (listener, endpoint) = tcp_listener();
-        let done = std::rc::Rc::new(std::cell::Cell::new(0));
-        for number in 0..300u64 {
-            let (near, far) = pair_on(&listener, &endpoint).await;
-            spawn(echo(far));
-            let done = done.clone();
-            spawn(async move {
-                for round in 0..20 {
-                    let message = pattern(100 + round * 50, number * 100 + round as u64);
-                    near.send(Buf::from_vec(message.clone()));
-                    assert_eq!(receive_exactly(&near, message.len()).await, message);
-                }
-                near.close().await;
-                done.set(done.get() + 1);
-            });
-        }
-        until("all are served", || done.get() == 300).await;
-        assert!(stats().ring_sends > 0);
-        drop(listener);
-        nothing_is_left().await;
-    });
+    testing::run(|| many_echoes(300));
+}
+
+#[test]
+fn more_operations_than_the_ring_has_entries_are_all_done() {
+    let config = NetConfig {
+        ring_entries: 4,
+        ring_completions: 8,
+        ..NetConfig::default()
+    };
+    testing::run_with(config, || many_echoes(100));
+}
+
+async fn many_echoes(connections: u64) {
+    let (listener, endpoint) = tcp_listener();
+    let done = std::rc::Rc::new(std::cell::Cell::new(0));
+    for number in 0..connections {
+        let (near, far) = pair_on(&listener, &endpoint).await;
+        spawn(echo(far));
+        let done = done.clone();
+        spawn(async move {
+            for round in 0..20 {
+                let message = pattern(100 + round * 50, number * 100 + round as u64);
+                near.send(Buf::from_vec(message.clone()));
+                assert_eq!(receive_exactly(&near, message.len()).await, message);
+            }
+            near.close().await;
+            done.set(done.get() + 1);
+        });
+    }
+    until("all are served", || done.get() == connections).await;
+    assert!(stats().ring_sends > 0);
+    drop(listener);
+    nothing_is_left().await;
 }
 
 #[test]
