@@ -41,9 +41,14 @@ pub(super) async fn or_at<T>(
     mut ready: impl FnMut(&Waker) -> Option<T>,
 ) -> Option<T> {
     let mut time = pin!(net::sleep_until(until));
-    poll_fn(|cx| match ready(cx.waker()) {
-        Some(value) => Poll::Ready(Some(value)),
-        None => time.as_mut().poll(cx).map(|()| None),
+    poll_fn(|cx| {
+        // The time first: also when both have come, its timer is to be let go.
+        let over = time.as_mut().poll(cx).is_ready();
+        match ready(cx.waker()) {
+            Some(value) => Poll::Ready(Some(value)),
+            None if over => Poll::Ready(None),
+            None => Poll::Pending,
+        }
     })
     .await
 }

@@ -132,6 +132,8 @@ const NEVER: u64 = capabilities::SSL
     | capabilities::ZSTD_COMPRESSION
     | capabilities::CONNECT_WITH_DB;
 const MAX_PACKET: u32 = 1 << 30;
+/// The one connection attribute: name and value, each behind its length.
+const PROGRAM_NAME: &[u8] = b"\x0cprogram_name\x06umpire";
 
 /// Protocol::HandshakeV10 and what follows, until OK.
 pub(super) async fn log_in(
@@ -158,6 +160,11 @@ pub(super) async fn log_in(
         user: want.account.user.to_string(),
         auth: auth.answer()?,
         auth_plugin: (caps & capabilities::PLUGIN_AUTH != 0).then(|| auth.plugin.clone()),
+        attributes: if caps & capabilities::CONNECT_ATTRS != 0 {
+            PROGRAM_NAME.to_vec()
+        } else {
+            Vec::new()
+        },
         ..Response::default()
     };
     channel.send(&response.encode(), sequence.wrapping_add(1));

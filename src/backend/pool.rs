@@ -21,6 +21,8 @@ pub(super) struct Pool {
     pub home: Rc<Home>,
     pub account: Rc<Account>,
     /// The last one in is the first one out, so that the rest can age.
+    /// Boxed: a connection is some hundred bytes and changes hands in each turn.
+    #[allow(clippy::vec_box)]
     idle: RefCell<Vec<Box<ServerConnection>>>,
     leased: Cell<u32>,
     /// Being opened, reset or renewed.

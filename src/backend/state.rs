@@ -26,8 +26,11 @@ pub struct State {
     /// character_set_results, character_set_connection, collation_connection) are always present; others only
     /// when SET. Values as the session tracker writes them: an empty character set is NULL; an empty
     /// collation_connection is the default collation of character_set_connection.
-    pub variables: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub variables: Vec<Variable>,
 }
+
+/// Name and value.
+pub type Variable = (Box<[u8]>, Box<[u8]>);
 
 impl State {
     /// The same with another schema; an empty name: none is selected (the tracker's report after DROP DATABASE).
@@ -86,7 +89,7 @@ impl State {
 
     /// Schema and everything SET forgotten; the character sets stay: what a connection has after set-up.
     pub(super) fn base(&self, schema: Option<Box<[u8]>>) -> State {
-        let keep = |(name, _): &&(Box<[u8]>, Box<[u8]>)| CHARACTER_SETS.contains(&name.as_ref());
+        let keep = |(name, _): &&Variable| CHARACTER_SETS.contains(&name.as_ref());
         State {
             schema,
             variables: self.variables.iter().filter(keep).cloned().collect(),

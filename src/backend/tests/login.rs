@@ -2,7 +2,6 @@
 use super::mock::{Answer, Login, Mock, Welcome};
 use super::world::*;
 use crate::backend::{Account, LeaseError, Password};
-use crate::net::testing::run;
 use crate::wire::auth::{caching_sha2::KeyPair, CACHING_SHA2, NATIVE};
 use sha1::{Digest, Sha1};
 use std::rc::Rc;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 /// Logs in once as this account; the lease error's code or text otherwise.
 fn try_login(login: Login, account: fn() -> Account) -> Result<(), String> {
     let mock = Mock::with(login, |_| Welcome::Greeting, |_| Answer::Ok);
-    run(move || async move {
+    play(move || async move {
         let world = World::of(server(mock.address, 5), settings(), Rc::new(account()));
         let outcome = world.pools.lease(&world.want(&world.fresh), soon()).await;
         match outcome {
@@ -167,7 +166,7 @@ fn a_hash_alone_is_not_enough_for_caching_sha2() {
 #[test]
 fn a_refusal_is_remembered_for_a_moment_and_not_longer() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::of(server(mock.address, 5), settings(), Rc::new(wrong()));
         for _ in 0..20 {
             let outcome = world.pools.lease(&world.want(&world.fresh), soon()).await;
@@ -185,7 +184,7 @@ fn a_refusal_is_remembered_for_a_moment_and_not_longer() {
 /// How a lease fails at a server that behaves like this; the budget must be whole again.
 fn failure(welcome: Welcome, answer: Answer) -> LeaseError {
     let mock = Mock::with(Login::default(), move |_| welcome, move |_| answer.clone());
-    let text = run(move || async move {
+    let text = play(move || async move {
         let mut settings = settings();
         settings.login_timeout = std::time::Duration::from_millis(200);
         let world = World::new(server(mock.address, 5), settings);
@@ -249,7 +248,7 @@ fn a_server_without_tracking_works() {
         false => Answer::Ok,
     };
     let mock = Mock::with(Login::default(), |_| Welcome::Greeting, reply);
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let lease = world
             .pools
@@ -268,7 +267,7 @@ fn a_server_without_tracking_works() {
 #[test]
 fn a_guarded_connection_is_made_read_only() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let mut want = world.want(&world.fresh);
         want.guarded = true;

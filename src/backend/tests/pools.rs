@@ -3,7 +3,6 @@ use super::mock::{Answer, Login, Mock, Welcome};
 use super::world::*;
 use crate::backend::{After, LeaseError};
 use crate::config::Role;
-use crate::net::testing::run;
 use crate::net::{self, Buf};
 use crate::topology::{Budget, Snapshot, Target};
 use crate::wire::reply::Change;
@@ -24,7 +23,7 @@ fn quick() -> crate::config::Proxy {
 #[test]
 fn a_lease_comes_back_and_is_lent_again() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let want = world.want(&world.fresh);
         assert!(
@@ -45,7 +44,7 @@ fn a_lease_comes_back_and_is_lent_again() {
 #[test]
 fn the_nearest_state_is_lent() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let a = world.schema("a");
         let b = world
@@ -86,7 +85,7 @@ fn the_nearest_state_is_lent() {
 #[test]
 fn connections_of_other_flags_are_not_lent() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         drop(
             world
@@ -106,7 +105,7 @@ fn connections_of_other_flags_are_not_lent() {
 #[test]
 fn the_budget_is_never_exceeded() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = Rc::new(World::new(server(mock.address, 10), settings()));
         let (done, running, most) = (
             Rc::new(Cell::new(0)),
@@ -148,7 +147,7 @@ fn the_budget_is_never_exceeded() {
 #[test]
 fn one_who_waits_is_given_what_comes_back() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = Rc::new(World::new(server(mock.address, 1), settings()));
         let lease = world
             .pools
@@ -180,7 +179,7 @@ fn one_who_waits_is_given_what_comes_back() {
 #[test]
 fn waiting_ends_at_the_deadline_and_leaves_no_trace() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         let lease = world
             .pools
@@ -205,7 +204,7 @@ fn waiting_ends_at_the_deadline_and_leaves_no_trace() {
 #[test]
 fn an_account_that_waits_gets_the_room_of_another_that_is_idle() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         drop(
             world
@@ -231,7 +230,7 @@ fn an_account_that_waits_gets_the_room_of_another_that_is_idle() {
 #[test]
 fn a_schema_is_unselected_when_there_is_no_other_way() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         let mut lease = world
             .pools
@@ -254,7 +253,7 @@ fn a_schema_is_unselected_when_there_is_no_other_way() {
 #[test]
 fn a_lease_dropped_in_the_middle_of_a_reply_is_closed() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 2), settings());
         let mut lease = world
             .pools
@@ -274,7 +273,7 @@ fn a_lease_dropped_in_the_middle_of_a_reply_is_closed() {
 #[test]
 fn a_used_connection_is_reset_and_set_up_again() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         let mut lease = world
             .pools
@@ -320,7 +319,7 @@ fn a_server_without_reset_renews_the_session() {
         }
     };
     let mock = Mock::with(Login::default(), |_| Welcome::Greeting, reply);
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         let mut lease = world
             .pools
@@ -347,7 +346,7 @@ fn a_connection_that_cannot_be_reset_is_closed() {
         _ => Answer::Ok,
     };
     let mock = Mock::with(Login::default(), |_| Welcome::Greeting, reply);
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), quick());
         let mut lease = world
             .pools
@@ -368,7 +367,7 @@ fn a_connection_that_cannot_be_reset_is_closed() {
 #[test]
 fn what_is_not_clean_is_not_lent_even_if_the_session_says_so() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         let shop = world.schema("shop");
         let mut want = world.want(&shop);
@@ -413,7 +412,7 @@ fn a_connection_that_died_while_idle_is_found_before_use() {
         false => Answer::Ok,
     };
     let mock = Mock::with(Login::default(), |_| Welcome::Greeting, reply);
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 2), settings());
         let lease = world
             .pools
@@ -441,7 +440,7 @@ fn a_connection_that_died_while_idle_is_found_before_use() {
 #[test]
 fn age_and_idleness_end_a_connection() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let aged = crate::config::Proxy {
             server_max_age: Duration::from_millis(100),
             ..settings()
@@ -474,7 +473,7 @@ fn age_and_idleness_end_a_connection() {
 #[test]
 fn idle_connections_over_the_least_number_end_and_the_least_number_is_kept() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let mut short = settings();
         (short.server_idle_timeout, short.min_idle) = (Duration::from_millis(100), 1);
         let world = World::new(server(mock.address, 5), short);
@@ -507,7 +506,7 @@ fn a_full_server_is_waited_for() {
         }
     };
     let mock = Mock::with(Login::default(), welcome, |_| Answer::Ok);
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let lease = world
             .pools
@@ -522,7 +521,7 @@ fn a_full_server_is_waited_for() {
 #[test]
 fn a_server_that_stays_full_says_so_at_the_deadline() {
     let mock = Mock::with(Login::default(), |_| Welcome::Error(1040), |_| Answer::Ok);
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let outcome = world
             .pools
@@ -537,7 +536,7 @@ fn a_server_that_stays_full_says_so_at_the_deadline() {
 #[test]
 fn a_dead_server_is_not_hammered() {
     let mock = Mock::with(Login::default(), |_| Welcome::Close, |_| Answer::Ok);
-    run(move || async move {
+    play(move || async move {
         let world = Rc::new(World::new(server(mock.address, 100), settings()));
         let failed = Rc::new(Cell::new(0));
         for _ in 0..500 {
@@ -556,7 +555,7 @@ fn a_dead_server_is_not_hammered() {
 
 #[test]
 fn a_port_where_nobody_listens_is_unreachable() {
-    run(|| async {
+    play(|| async {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         drop(listener);
@@ -578,7 +577,7 @@ fn a_port_where_nobody_listens_is_unreachable() {
 #[test]
 fn a_dedicated_connection_exceeds_the_budget_by_one() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 1), settings());
         let want = world.want(&world.fresh);
         let _lease = world.pools.lease(&want, soon()).await.expect("a lease");
@@ -630,7 +629,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
 /// What is left idle of two connections, one of them on loan during the change.
 fn left_after(change: fn(Target, Arc<Budget>) -> Vec<Arc<crate::topology::Server>>) -> usize {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 5), settings());
         let want = world.want(&world.fresh);
         let held = world.pools.lease(&want, soon()).await.expect("a lease");
@@ -682,7 +681,7 @@ fn servers_that_are_gone_or_changed_role_lose_their_connections() {
 #[test]
 fn nobody_waits_for_a_server_that_is_gone() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = Rc::new(World::new(server(mock.address, 1), settings()));
         let lease = world
             .pools
@@ -712,7 +711,7 @@ fn nobody_waits_for_a_server_that_is_gone() {
 #[test]
 fn another_worker_is_given_an_idle_connection_or_the_next_that_comes_back() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 2), settings());
         let want = world.want(&world.fresh);
         drop(world.pools.lease(&want, soon()).await.expect("a lease"));
@@ -732,7 +731,7 @@ fn another_worker_is_given_an_idle_connection_or_the_next_that_comes_back() {
 #[test]
 fn an_account_made_anew_by_a_reload_finds_its_pool() {
     let mock = Mock::new();
-    run(move || async move {
+    play(move || async move {
         let world = World::new(server(mock.address, 2), settings());
         drop(
             world

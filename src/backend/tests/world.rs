@@ -2,10 +2,12 @@
 use crate::backend::{Account, Password, Pools, State, StateTable, Want};
 use crate::config::{Address, Proxy, Role, Workers};
 use crate::net;
+use crate::net::testing::run;
 use crate::observe::WorkerStats;
 use crate::topology::{Budget, Health, Server, ServerId, Target};
 use crate::wire::capabilities::{DEPRECATE_EOF, MULTI_RESULTS, SESSION_TRACK};
 use std::cell::Cell;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -154,4 +156,17 @@ pub fn within(milliseconds: u64) -> Instant {
 
 pub async fn pause(milliseconds: u64) {
     net::sleep_until(within(milliseconds)).await;
+}
+
+/// Runs a test, and after it what it left behind (goodbyes, watches of queues).
+pub fn play<T, F>(make: impl FnOnce() -> F + Send + 'static) -> T
+where
+    T: Send + 'static,
+    F: Future<Output = T> + 'static,
+{
+    run(move || async move {
+        let result = make().await;
+        pause(30).await;
+        result
+    })
 }
