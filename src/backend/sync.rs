@@ -1,0 +1,289 @@
+//! From the state a connection has to the state a session wants: how far, and by which commands.
+use super::state::{State, CHARACTER_SETS};
+use crate::wire::{capabilities, command, packet};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// How far a connection's state is from the wanted one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// Nothing to send.
+    Exact,
+    /// Number of commands (at most; a guarded connection may need fewer).
+    Sync(usize),
+    /// A schema cannot be unselected: needs COM_CHANGE_USER or another connection.
+    Impossible,
+}
+
+/// How far `have` is from `want`. Interned states: equal ones are one pointer.
+pub fn fit(have: &Rc<State>, want: &Rc<State>) -> Fit {
+    if Rc::ptr_eq(have, want) {
+        return Fit::Exact;
+    }
+    if have.schema.is_some() && want.schema.is_none() || lacks_character_sets(have, want) {
+        return Fit::Impossible;
+    }
+    let schema = usize::from(have.schema != want.schema);
+    let variables = usize::from(have.variables != want.variables);
+    match schema + variables {
+        0 => Fit::Exact,
+        commands => Fit::Sync(commands),
+    }
+}
+
+/// A character set that `want` does not name has no default to go back to: the handshake decided it.
+fn lacks_character_sets(have: &State, want: &State) -> bool {
+    have.variables.len() != want.variables.len()
+        && CHARACTER_SETS
+            .iter()
+            .any(|name| have.variable(name).is_some() && want.variable(name).is_none())
+}
+
+/// [`sync_commands_with`] for a connection without CLIENT_QUERY_ATTRIBUTES.
+pub fn sync_commands(have: &State, want: &State, guarded: bool, out: &mut Vec<u8>) -> usize {
+    sync_commands_with(have, want, guarded, 0, out)
+}
+
+/// Appends the framed commands (COM_INIT_DB, COM_QUERY "SET …") that turn `have` into `want`; returns how many
+/// replies will come. Values are quoted so that neither sql_mode nor character set can change their meaning.
+/// `guarded` connections (replicas) keep their own transaction_read_only. `capabilities` are the
+/// connection's: they decide the form of COM_QUERY. The states must not be [`Fit::Impossible`].
+pub fn sync_commands_with(
+    have: &State,
+    want: &State,
+    guarded: bool,
+    caps: u64,
+    out: &mut Vec<u8>,
+) -> usize {
+    debug_assert!(
+        have.schema.is_none() || want.schema.is_some(),
+        "a schema cannot be unselected"
+    );
+    let mut commands = 0;
+    let mut client_changed = false;
+    if let Some(schema) = want
+        .schema
+        .as_deref()
+        .filter(|s| have.schema.as_deref() != Some(s))
+    {
+        if !schema.is_ascii() && !reads_utf8(have) {
+            // The name is read in character_set_client, and we know it in UTF-8.
+            query(caps, b"SET @@SESSION.character_set_client=utf8mb4", out);
+            client_changed = true;
+            commands += 1;
+        }
+        framed(out, |out| {
+            out.push(command::INIT_DB);
+            out.extend_from_slice(schema);
+        });
+        commands += 1;
+    }
+    if have.variables != want.variables || client_changed {
+        commands += usize::from(set_variables(
+            have,
+            want,
+            guarded,
+            client_changed,
+            caps,
+            out,
+        ));
+    }
+    commands
+}
+
+fn reads_utf8(state: &State) -> bool {
+    state
+        .variable(b"character_set_client")
+        .is_some_and(|set| set.starts_with(b"utf8"))
+}
+
+/// One SET for all variables. False (and nothing appended) if there is nothing to set after all.
+fn set_variables(
+    have: &State,
+    want: &State,
+    guarded: bool,
+    client: bool,
+    caps: u64,
+    out: &mut Vec<u8>,
+) -> bool {
+    let start = out.len();
+    let mut any = false;
+    framed(out, |out| {
+        query_head(caps, out);
+        let mut assign = |name: &[u8], value: Option<&[u8]>, state: &State| {
+            if skips(name, guarded) {
+                return;
+            }
+            out.extend_from_slice(if any { b"," } else { b"SET " });
+            any = true;
+            assignment(name, value, state, out);
+        };
+        if client {
+            assign(
+                b"character_set_client",
+                want.variable(b"character_set_client"),
+                want,
+            );
+        }
+        differences(have, want, |name, value| {
+            if !(client && name == b"character_set_client") {
+                assign(name, value, want);
+            }
+        });
+    });
+    if !any {
+        out.truncate(start);
+    }
+    any
+}
+
+/// collation_connection implies character_set_connection; a guard is not the client's to change.
+fn skips(name: &[u8], guarded: bool) -> bool {
+    name == b"character_set_connection" || guarded && is_guard(name)
+}
+
+/// The variables behind SET SESSION TRANSACTION READ ONLY, by the names that servers report.
+pub(super) fn is_guard(name: &[u8]) -> bool {
+    matches!(name, b"transaction_read_only" | b"tx_read_only")
+}
+
+/// Walks two sorted lists; `None`: back to the default. The collation is visited when only the character
+/// set changed too, since it is what carries the change.
+fn differences<'a>(
+    have: &'a State,
+    want: &'a State,
+    mut each: impl FnMut(&'a [u8], Option<&'a [u8]>),
+) {
+    let (mut h, mut w) = (
+        have.variables.iter().peekable(),
+        want.variables.iter().peekable(),
+    );
+    let connection_moved =
+        have.variable(b"character_set_connection") != want.variable(b"character_set_connection");
+    loop {
+        let order = match (h.peek(), w.peek()) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+        };
+        let old = if order.is_le() { h.next() } else { None };
+        let new = if order.is_ge() { w.next() } else { None };
+        match (old, new) {
+            (Some((name, _)), None) => each(name, None),
+            (None, Some((name, value))) => each(name, Some(value)),
+            (Some((_, before)), Some((name, value))) => {
+                if before != value || connection_moved && name.as_ref() == b"collation_connection" {
+                    each(name, Some(value));
+                }
+            }
+            (None, None) => return,
+        }
+    }
+}
+
+/// Appends the assignments of all character sets of `state` (for a connection whose own are not known).
+pub(super) fn assign_character_sets(state: &State, out: &mut Vec<u8>) {
+    let mut separator: &[u8] = b"";
+    for name in CHARACTER_SETS.iter().filter(|name| !skips(name, false)) {
+        out.extend_from_slice(separator);
+        assignment(name, state.variable(name), state, out);
+        separator = b",";
+    }
+}
+
+/// `@@SESSION.name=value`. The scope is written for each: without it some variables mean "next transaction".
+fn assignment(name: &[u8], value: Option<&[u8]>, state: &State, out: &mut Vec<u8>) {
+    if name == b"collation_connection" && value.is_some_and(<[u8]>::is_empty) {
+        out.extend_from_slice(b"@@SESSION.character_set_connection=");
+        literal(
+            b"character_set_connection",
+            state
+                .variable(b"character_set_connection")
+                .unwrap_or_default(),
+            out,
+        );
+        return;
+    }
+    out.extend_from_slice(b"@@SESSION.");
+    out.extend_from_slice(name);
+    out.push(b'=');
+    match value {
+        None => out.extend_from_slice(b"DEFAULT"),
+        Some(value) => literal(name, value, out),
+    }
+}
+
+/// A value as SQL that means the same under every sql_mode and character set: hexadecimal as soon as a
+/// quote, a backslash or anything but printable ASCII occurs.
+fn literal(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    if value.is_empty() && name.starts_with(b"character_set_") {
+        out.extend_from_slice(b"NULL");
+    } else if is_number(value) {
+        out.extend_from_slice(value);
+    } else if value
+        .iter()
+        .all(|&b| (b' '..=b'~').contains(&b) && b != b'\'' && b != b'\\')
+    {
+        out.push(b'\'');
+        out.extend_from_slice(value);
+        out.push(b'\'');
+    } else {
+        out.extend_from_slice(b"_utf8mb4 x'");
+        for byte in value {
+            out.push(HEX[usize::from(byte >> 4)]);
+            out.push(HEX[usize::from(byte & 15)]);
+        }
+        out.push(b'\'');
+    }
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// `-12`, `1234.000000`, `1e-05`: numeric variables refuse a quoted number (1232).
+fn is_number(value: &[u8]) -> bool {
+    let unsigned = value.strip_prefix(b"-").unwrap_or(value);
+    let (mantissa, exponent) = match unsigned.iter().position(|b| b.eq_ignore_ascii_case(&b'e')) {
+        Some(at) => (&unsigned[..at], Some(&unsigned[at + 1..])),
+        None => (unsigned, None),
+    };
+    let digits = |s: &[u8]| !s.is_empty() && s.iter().all(u8::is_ascii_digit);
+    let whole = match mantissa.iter().position(|&b| b == b'.') {
+        Some(at) => digits(&mantissa[..at]) && digits(&mantissa[at + 1..]),
+        None => digits(mantissa),
+    };
+    let signed = |s: &[u8]| digits(s.strip_prefix(b"-").or(s.strip_prefix(b"+")).unwrap_or(s));
+    whole && exponent.is_none_or(signed)
+}
+
+/// Appends a framed COM_QUERY.
+pub(super) fn query(caps: u64, sql: &[u8], out: &mut Vec<u8>) {
+    framed(out, |out| {
+        query_head(caps, out);
+        out.extend_from_slice(sql);
+    });
+}
+
+/// Command byte and, where negotiated, "no query attributes, one set of them".
+fn query_head(caps: u64, out: &mut Vec<u8>) {
+    out.push(command::QUERY);
+    if caps & capabilities::QUERY_ATTRIBUTES != 0 {
+        out.extend_from_slice(&[0, 1]);
+    }
+}
+
+/// Frames what `write` appends as one command (sequence 0).
+pub(super) fn framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; packet::HEADER]);
+    write(out);
+    let length = out.len() - start - packet::HEADER;
+    if length < packet::MAX_PAYLOAD {
+        let bytes = (length as u32).to_le_bytes();
+        out[start..start + 3].copy_from_slice(&bytes[..3]);
+    } else {
+        let payload = out.split_off(start + packet::HEADER);
+        out.truncate(start);
+        packet::frame(&payload, 0, out);
+    }
+}

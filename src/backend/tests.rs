@@ -1,0 +1,10 @@
+//! Tests of server connections: the pure parts here, the others against servers on real sockets.
+mod gate;
+mod login;
+mod mock;
+mod pools;
+mod prepared;
+mod queue;
+mod state;
+mod sync;
+mod world;
