@@ -97,7 +97,7 @@ fn run_workers(cpus: Vec<usize>, bound: Bound, ends: Ends, common: Common) -> Re
         }
     }
     tracing::info!(workers = cpus.len(), cpus = ?cpus, "ready for clients");
-    threads.into_iter().map(ended).collect()
+    threads.into_iter().try_for_each(ended)
 }
 
 fn worker_input(

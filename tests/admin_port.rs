@@ -14,7 +14,7 @@ use umpire::observe::{PoolInfo, SessionInfo, WorkerStats};
 use umpire::topology::{Health, Learnt, ServerIds, Snapshot, Target};
 use umpire::wire::packet::{frame, Assembler};
 use umpire::wire::{auth, capabilities as caps, handshake, reply};
-use umpire::worker::mailbox::{Mailbox, Message};
+use umpire::worker::mailbox::{KillOutcome, Mailbox, Message};
 
 const CONFIG: &str = r#"
 [proxy]
@@ -111,7 +111,7 @@ fn worker(number: usize) -> Mailbox {
                     turns.record(1000 * (number as u64 + 1)).unwrap();
                     reply(turns);
                 }
-                Message::Kill { id, reply, .. } => reply(id == 100 + number as u32),
+                Message::Kill { id, reply, .. } => reply(if id == 100 + number as u32 { KillOutcome::Killed } else { KillOutcome::NoSuchThread }),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 /// Identity of a statement text in a state; interned by the session layer, unique in the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StatementKey(pub u64);
+pub struct StatementKey(pub u128);
 
 /// One statement as the server knows it.
 #[derive(Debug, Clone, Copy)]

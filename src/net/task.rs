@@ -102,7 +102,13 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
-            driver::try_with(|driver| driver.timers.remove(timer));
+            let due = self.due;
+            driver::try_with(|driver| {
+                // the pass that saw the time over has taken the timer away; its id may be another's by now
+                if due > driver.now {
+                    driver.timers.remove(timer);
+                }
+            });
         }
     }
 }

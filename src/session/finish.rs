@@ -1,13 +1,14 @@
 //! What a reply's end tells about the session: state, pins, the user's last write.
 use super::pins::Pins;
 use super::Session;
-use crate::backend::{replay_policy, Lease, Replay, State};
+use crate::backend::Lease;
 use crate::net;
 use crate::relay::TurnEnd;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
 use crate::wire::capabilities::MULTI_STATEMENTS;
 use crate::wire::reply::Change;
 use crate::wire::status;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -34,6 +35,10 @@ impl Session {
             self.last_insert_id = id;
         }
         self.update_pins(&end, sniffed, was_in_transaction);
+        if !lease.tracking && sniffed.effects.intersects(Effects::SET_SESSION | Effects::USE | Effects::CALL) {
+            // a server that reports nothing: what was set is only known to the connection
+            self.pins |= Pins::VARIABLE;
+        }
         let hidden = self.hides_state(&end, sniffed, explained);
         self.note_write(&end, sniffed);
         if end.error.as_ref().is_some_and(|e| is_fatal(e.code)) {
@@ -54,24 +59,18 @@ impl Session {
 
     /// Takes over what the server's session tracking reported. True: a variable or the schema changed.
     fn learn_changes(&mut self, lease: &mut Lease, end: &TurnEnd) -> bool {
-        let mut state: Option<State> = None;
-        for change in &end.changes {
-            let base = state.as_ref().unwrap_or(&self.state);
-            match change {
-                Change::Schema(name) => state = Some(base.with_schema(name)),
-                Change::Variable { name, value } => match replay_policy(name) {
-                    Replay::Yes => state = Some(base.with_variable(name, value)),
-                    Replay::Pins => self.pins |= Pins::VARIABLE,
-                    Replay::Never => {}
-                },
-                _ => {}
-            }
+        if end.changes.is_empty() {
+            return false;
         }
-        let Some(state) = state else { return false };
-        self.state = self.shared.states.intern(state);
-        lease.state = self.state.clone();
-        self.state_changed();
-        true
+        if lease.note_changes(&end.changes, &self.shared.states) {
+            self.pins |= Pins::VARIABLE;
+        }
+        let reported = end.changes.iter().any(|c| matches!(c, Change::Variable { .. } | Change::Schema(_)));
+        if !Rc::ptr_eq(&lease.state, &self.state) {
+            self.state = lease.state.clone();
+            self.state_changed();
+        }
+        reported
     }
 
     /// What hangs on the state's values.

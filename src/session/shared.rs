@@ -28,6 +28,16 @@ pub struct KillElsewhere {
     pub done: Promise<KillOutcome>,
 }
 
+/// The process's snapshot under this worker's own reference count: taking it for a turn is no atomic operation.
+pub struct Topology(Arc<Snapshot>);
+
+impl std::ops::Deref for Topology {
+    type Target = Snapshot;
+    fn deref(&self) -> &Snapshot {
+        &self.0
+    }
+}
+
 /// Per worker.
 pub struct Shared {
     pub worker: usize,
@@ -42,7 +52,7 @@ pub struct Shared {
     pub kill_elsewhere: Box<dyn Fn(KillElsewhere)>,
     /// Sessions end when their turn and transaction have ended.
     pub draining: Cell<bool>,
-    snapshot: RefCell<Rc<Arc<Snapshot>>>,
+    snapshot: RefCell<Rc<Topology>>,
     /// Accounts by user name; replaced when the configured secret changes.
     accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
     seed: Cell<u64>,
@@ -74,7 +84,7 @@ impl Shared {
             keys,
             kill_elsewhere,
             draining: Cell::new(false),
-            snapshot: RefCell::new(Rc::new(snapshot)),
+            snapshot: RefCell::new(Rc::new(Topology(snapshot))),
             accounts: RefCell::default(),
             seed: Cell::new(rand::random()),
             token: Cell::new(0),
@@ -84,13 +94,13 @@ impl Shared {
 
     /// The topology for one turn: a plain reference count, no atomic one.
     #[inline]
-    pub fn snapshot(&self) -> Rc<Arc<Snapshot>> {
+    pub fn snapshot(&self) -> Rc<Topology> {
         self.snapshot.borrow().clone()
     }
 
     pub fn set_snapshot(&self, snapshot: Arc<Snapshot>) {
         self.pools.apply(&snapshot);
-        *self.snapshot.borrow_mut() = Rc::new(snapshot);
+        *self.snapshot.borrow_mut() = Rc::new(Topology(snapshot));
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         waiting.iter().for_each(|w| w.fulfil(()));
     }

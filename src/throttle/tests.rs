@@ -68,7 +68,11 @@ fn threads_share_one_rate() {
     let now = SECOND_NANOS;
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..1000).for_each(|_| drop(admit(&paid, 1000, 1, now))));
+            scope.spawn(|| {
+                for _ in 0..1000 {
+                    admit(&paid, 1000, 1, now);
+                }
+            });
         }
     });
     // 4,000 statements at 1,000 a second: the next one waits for four seconds

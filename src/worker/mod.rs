@@ -13,7 +13,7 @@ use crate::backend::{Pools, StateTable};
 use crate::net::{self, NetConfig, Wake};
 use crate::observe::WorkerStats;
 use crate::session::shared::{KillElsewhere, Shared};
-use crate::topology::Snapshot;
+use crate::topology::{ServerId, Snapshot};
 use crate::wire::auth::caching_sha2::KeyPair;
 use glommio::{LocalExecutorBuilder, Placement};
 use mailbox::{Mailbox, Message};
@@ -100,15 +100,8 @@ fn start(input: Input) -> Result<(), String> {
     let listeners: Result<Vec<_>, _> = input.listeners.into_iter().map(net::listen).collect();
     let listeners = listeners.map_err(|e| format!("worker {}: cannot listen: {e}", input.index))?;
     let states = Rc::new(StateTable::new());
-    let others = input.mailboxes.clone();
     let index = input.index;
-    let ask_others = Box::new(move |server| {
-        for (i, mailbox) in others.iter().enumerate() {
-            if i != index {
-                mailbox.send(Message::GiveBack(server));
-            }
-        }
-    });
+    let ask_others = ask_in_turn(input.mailboxes.clone(), index);
     let pools = Pools::new(index, proxy, input.stats.clone(), states.clone(), ask_others);
     let kills = messages::PendingKills::default();
     let shared = Rc::new(Shared::new(
@@ -136,6 +129,18 @@ fn start(input: Input) -> Result<(), String> {
     net::spawn(messages::read_mailbox(worker.clone(), input.inbox));
     net::spawn(tend(worker));
     Ok(())
+}
+
+/// Asks one other worker for a server connection, each in turn.
+fn ask_in_turn(mailboxes: Vec<Mailbox>, me: usize) -> Box<dyn Fn(ServerId)> {
+    let next = Cell::new(me);
+    Box::new(move |server| {
+        let step = if (next.get() + 1) % mailboxes.len() == me { 2 } else { 1 };
+        next.set((next.get() + step) % mailboxes.len());
+        if next.get() != me {
+            mailboxes[next.get()].send(Message::GiveBack(server));
+        }
+    })
 }
 
 /// Sends a KILL to the worker that owns the id; the outcome comes back as a message.

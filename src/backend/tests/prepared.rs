@@ -67,11 +67,11 @@ fn it_behaves_like_a_list_in_order_of_use() {
         let at = model.iter().position(|k| *k == key);
         match (random >> 40) % 8 {
             0 => {
-                assert_eq!(cache.remove(StatementKey(key)).is_some(), at.is_some());
+                assert_eq!(cache.remove(StatementKey(u128::from(key))).is_some(), at.is_some());
                 model.retain(|k| *k != key);
             }
             1..=3 => {
-                assert_eq!(cache.get(StatementKey(key)).is_some(), at.is_some());
+                assert_eq!(cache.get(StatementKey(u128::from(key))).is_some(), at.is_some());
                 model.retain(|k| *k != key);
                 model.extend(at.map(|_| key));
             }
@@ -80,7 +80,7 @@ fn it_behaves_like_a_list_in_order_of_use() {
                 model.clear();
             }
             _ => {
-                let gone = cache.insert(StatementKey(key), statement(key as u32));
+                let gone = cache.insert(StatementKey(u128::from(key)), statement(key as u32));
                 model.retain(|k| *k != key);
                 model.push(key);
                 let expected = (model.len() > 8).then(|| model.remove(0) as u32);
