@@ -215,7 +215,7 @@ impl RawClient {
     pub fn send_command(&mut self, command: u8, body: &[u8]) -> io::Result<()> {
         let mut payload = Vec::with_capacity(body.len() + 1);
         payload.push(command);
-        payload.extend(body);
+        payload.extend_from_slice(body);
         self.send_payload(0, &payload).map(|_| ())
     }
 
@@ -236,7 +236,7 @@ impl RawClient {
     pub fn send_packet(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
         let length = (payload.len() as u32).to_le_bytes();
         let mut bytes = vec![length[0], length[1], length[2], sequence];
-        bytes.extend(payload);
+        bytes.extend_from_slice(payload);
         self.socket.write_all(&bytes)
     }
 

@@ -113,6 +113,8 @@ fn results(client: &mut RawClient, reply: &mut Reply) -> io::Result<()> {
         let packet = next(client, reply)?;
         match packet.first() {
             Some(0x00) => reply.sets.push(ok(&packet, client.capabilities)),
+            // COM_SET_OPTION's answer.
+            Some(0xfe) if packet.len() <= 5 => reply.sets.push(eof(&packet)),
             Some(0xff) => {
                 reply.error = Some(ServerError::parse(&packet));
                 return Ok(());
@@ -139,9 +141,9 @@ fn result_set(client: &mut RawClient, reply: &mut Reply, columns: usize) -> io::
         set.columns.push(next(client, reply)?);
     }
     if !deprecate_eof(client) {
-        let end = next(client, reply)?;
-        set.status = u16::from_le_bytes([end[3], end[4]]);
-        set.warnings = u16::from_le_bytes([end[1], end[2]]);
+        let end = eof(&next(client, reply)?);
+        set.status = end.status;
+        set.warnings = end.warnings;
         if set.status & CURSOR_EXISTS != 0 {
             reply.sets.push(set);
             return Ok(());
@@ -168,8 +170,9 @@ fn rows(client: &mut RawClient, reply: &mut Reply, set: &mut Set) -> io::Result<
                 return Ok(());
             }
             Some(0xfe) if packet.len() < 9 => {
-                set.warnings = u16::from_le_bytes([packet[1], packet[2]]);
-                set.status = u16::from_le_bytes([packet[3], packet[4]]);
+                let end = eof(&packet);
+                set.warnings = end.warnings;
+                set.status = end.status;
                 return Ok(());
             }
             _ => set.rows.push(packet),
@@ -214,6 +217,14 @@ fn next(client: &mut RawClient, reply: &mut Reply) -> io::Result<Vec<u8>> {
 
 fn deprecate_eof(client: &RawClient) -> bool {
     client.capabilities & cap::DEPRECATE_EOF as u32 != 0
+}
+
+fn eof(packet: &[u8]) -> Set {
+    Set {
+        warnings: u16::from_le_bytes([packet[1], packet[2]]),
+        status: u16::from_le_bytes([packet[3], packet[4]]),
+        ..Set::default()
+    }
 }
 
 fn ok(packet: &[u8], capabilities: u32) -> Set {
@@ -290,6 +301,6 @@ pub fn text(value: &[u8]) -> Vec<u8> {
             head
         }
     };
-    out.extend(value);
+    out.extend_from_slice(value);
     out
 }

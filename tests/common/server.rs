@@ -101,7 +101,7 @@ impl Server {
                 .args(["--gtid-strict-mode=ON", "--binlog-format=ROW"])
                 .args(["--skip-name-resolve", "--max-connections=400"])
                 .args(["--max-allowed-packet=64M", "--local-infile=1"])
-                .args(["--secure-file-priv=", "--skip-slave-start=0"])
+                .args(["--secure-file-priv=", "--log-bin-trust-function-creators=1"])
                 .args(&self.extra)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
