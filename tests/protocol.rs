@@ -285,7 +285,7 @@ fn as_lengths(lengths: &[usize]) {
 
 #[test]
 fn a_command_over_max_allowed_packet_is_refused_with_1153() {
-    needs_proxy_config("max_allowed_packet_bytes = 1048576", |proxy| {
+    needs_proxy_config("max_allowed_packet = 1048576", |proxy| {
         let mut client = RawClient::connect(proxy.port);
         assert_eq!(client.query(&query_of(1 << 20)).expect("a reply").code(), 0);
         let mut client = RawClient::connect(proxy.port);

@@ -103,6 +103,14 @@ impl Cluster {
         Conn::new(client_options(self.servers[index].port)).expect("app can log in")
     }
 
+    /// Switches the servers' general logs on, for `where_did_it_go`. Off at first: with commands of
+    /// 16 MB and more they take the longest time of a test.
+    pub fn log_statements(&self) {
+        for server in &self.servers {
+            server.run(&["SET GLOBAL general_log = 1"]);
+        }
+    }
+
     /// Server ids that a client's statement with this word in it reached, in order of the servers;
     /// an id appears once for each time.
     pub fn where_did_it_go(&self, word: &str) -> Vec<u32> {
@@ -113,6 +121,10 @@ impl Cluster {
 
     /// The log entries of clients with this word in them, for one server.
     pub fn entries_of(&self, server: &Server, word: &str) -> Vec<Entry> {
+        assert!(
+            server.general_log().exists(),
+            "log_statements() comes first"
+        );
         general_log::client_entries(&server.general_log())
             .into_iter()
             .filter(|e| e.text.contains(word) && e.is_statement())

@@ -115,6 +115,7 @@ fn results(client: &mut RawClient, reply: &mut Reply) -> io::Result<()> {
             Some(0x00) => reply.sets.push(ok(&packet, client.capabilities)),
             // COM_SET_OPTION's answer.
             Some(0xfe) if packet.len() <= 5 => reply.sets.push(eof(&packet)),
+            Some(0xfe) if packet.len() < 9 => reply.sets.push(ok(&packet, client.capabilities)),
             Some(0xff) => {
                 reply.error = Some(ServerError::parse(&packet));
                 return Ok(());
