@@ -14,9 +14,8 @@ build:           ## the release binary, target/release/umpire
 	$(CARGO) build --release --locked
 
 test: servers check    ## format, lints and all tests, with real servers
-	@rm -f target/tmp/skipped.log
-	$(CARGO) test --locked
-	@loadtest/skipped.sh
+	@rm -f $${CARGO_TARGET_DIR:-target}/tmp/skipped.log
+	@status=0; $(CARGO) test --locked --no-fail-fast || status=$$?; loadtest/skipped.sh; exit $$status
 
 check:           ## format and lints only
 	$(CARGO) fmt --check
