@@ -1,0 +1,49 @@
+# umpire: see `make help`
+SHELL := /bin/bash
+CARGO ?= cargo
+# What a run of `make bench` gets: make bench ARGS="--rounds 9 --seconds 15 --save"
+ARGS ?=
+FUZZ_SECONDS ?= 60
+
+.PHONY: help build test check unit soak test-direct demo bench acceptance fuzz servers clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+build:           ## the release binary, target/release/umpire
+	$(CARGO) build --release --locked
+
+test: servers check    ## format, lints and all tests, with real servers
+	@rm -f $${CARGO_TARGET_DIR:-target}/tmp/skipped.log
+	@status=0; $(CARGO) test --locked --no-fail-fast || status=$$?; loadtest/skipped.sh; exit $$status
+
+check:           ## format and lints only
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+unit:            ## the tests that need no server
+	$(CARGO) test --locked --lib --test layers
+
+soak: servers    ## the load tests with their full numbers (1,000 clients, 100 times; sysbench 60 s each)
+	UMPIRE_SOAK=1 $(CARGO) test --locked --release --test load
+
+test-direct: servers   ## the same expectations against MariaDB itself, without the proxy
+	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing
+
+demo: servers    ## from nothing to a proxy in front of a primary and two replicas, and what went where
+	demo/run.sh
+
+bench: servers build   ## side by side with HAProxy and the other proxies that are installed
+	python3 loadtest/bench.py $(ARGS)
+
+acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
+	loadtest/acceptance.sh $(ARGS)
+
+fuzz:            ## the fuzz targets for FUZZ_SECONDS each (needs a nightly toolchain and cargo-fuzz)
+	loadtest/fuzz.sh $(FUZZ_SECONDS)
+
+servers:         ## installs what is missing of MariaDB, sysbench and HAProxy, where it may
+	@tests/servers/get-servers.sh
+
+clean:           ## removes the build folder
+	$(CARGO) clean

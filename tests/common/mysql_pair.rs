@@ -1,0 +1,143 @@
+//! A real MySQL pair (primary and GTID replica), where one can be had.
+
+use super::cluster::run_folder;
+use super::process::{self, free_port};
+use super::{server, wait_until, PATIENCE};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+pub struct MysqlPair {
+    /// Primary (server id 1), replica (server id 2).
+    pub ports: [u16; 2],
+    sockets: [PathBuf; 2],
+    children: Vec<Child>,
+    _dir: TempDir,
+}
+
+impl MysqlPair {
+    /// The pair of this test binary; None (said loudly) where MySQL cannot be had.
+    pub fn shared() -> Option<&'static MysqlPair> {
+        static SHARED: OnceLock<Option<MysqlPair>> = OnceLock::new();
+        let pair = SHARED
+            .get_or_init(|| cache().map(|cache| MysqlPair::start(&cache)))
+            .as_ref();
+        if pair.is_none() {
+            super::skipped("no MySQL server to be had: tests/servers/get-mysql.sh says why");
+        }
+        pair
+    }
+
+    fn start(cache: &Path) -> MysqlPair {
+        let dir = run_folder();
+        let mut pair = MysqlPair {
+            ports: [free_port(), free_port()],
+            sockets: [dir.path().join("s1"), dir.path().join("s2")],
+            children: Vec::new(),
+            _dir: dir,
+        };
+        for at in 0..2 {
+            let child = pair.launch(cache, at);
+            pair.children.push(child);
+        }
+        for at in 0..2 {
+            wait_until("mysqld answers", || pair.try_root(at).is_ok());
+        }
+        let source = format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={}, \
+             SOURCE_USER='repl', SOURCE_PASSWORD='replpw', SOURCE_AUTO_POSITION=1, \
+             GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1",
+            pair.ports[0]
+        );
+        pair.run(1, &[&source, "START REPLICA", "SET GLOBAL read_only=1"]);
+        pair
+    }
+
+    fn launch(&self, cache: &Path, at: usize) -> Child {
+        let data = self.sockets[at].with_extension("data");
+        server::copy_tree(&cache.join("data"), &data);
+        let options = std::fs::read_to_string(cache.join("options")).expect("the cache is whole");
+        let program = cache.join("bin/mysqld");
+        process::spawn(&program.to_string_lossy(), |command| {
+            command
+                .args(options.lines())
+                .arg(format!("--datadir={}", data.display()))
+                .arg(format!("--socket={}", self.sockets[at].display()))
+                .arg(format!("--pid-file={}.pid", data.display()))
+                .arg(format!("--log-error={}.err", data.display()))
+                .args([
+                    format!("--port={}", self.ports[at]),
+                    format!("--server-id={}", at + 1),
+                ])
+                .args(["--bind-address=127.0.0.1", "--gtid-mode=ON"])
+                .args(["--enforce-gtid-consistency=ON", "--log-bin=bin"])
+                .args(["--relay-log=relay", "--log-replica-updates=ON"])
+                .args([
+                    "--sync-binlog=0",
+                    "--innodb-flush-log-at-trx-commit=0",
+                    "--local-infile=1",
+                ])
+                .args(["--max-allowed-packet=64M", "--max-connections=300"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+        })
+        .expect("mysqld starts")
+    }
+
+    pub fn run(&self, at: usize, statements: &[&str]) {
+        let mut root = self.try_root(at).expect("root can log in");
+        for statement in statements {
+            root.query_drop(statement)
+                .unwrap_or_else(|e| panic!("{statement}: {e}"));
+        }
+    }
+
+    pub fn ask(&self, at: usize, sql: &str) -> String {
+        super::scalar(&mut self.try_root(at).expect("root can log in"), sql)
+    }
+
+    /// Waits until the replica has executed all that the primary has.
+    pub fn sync(&self) {
+        let position = self
+            .ask(0, "SELECT @@global.gtid_executed")
+            .replace('\n', "");
+        let ask = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}', 30)");
+        assert_eq!(self.ask(1, &ask), "0", "the replica follows");
+    }
+
+    fn try_root(&self, at: usize) -> mysql::Result<Conn> {
+        let socket = self.sockets[at].to_string_lossy().into_owned();
+        Conn::new(
+            OptsBuilder::new()
+                .socket(Some(socket))
+                .user(Some("root"))
+                .max_allowed_packet(Some(64 << 20))
+                .read_timeout(Some(PATIENCE)),
+        )
+    }
+}
+
+impl Drop for MysqlPair {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// The folder of the unpacked server; None where there is none.
+fn cache() -> Option<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/get-mysql.sh");
+    let output = Command::new("bash")
+        .arg(script)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .ok()?;
+    let place = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    output.status.success().then(|| PathBuf::from(place))
+}

@@ -1,0 +1,439 @@
+//! A blocking client that sends any bytes and reads whole packets.
+//!
+//! It has its own framing and login, not the product's: a fault that both sides shared would
+//! stay invisible.
+
+use super::reply::{self, Reply};
+use super::PATIENCE;
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+use umpire::wire::capabilities as cap;
+
+/// What the client asks for at login.
+#[derive(Debug, Clone)]
+pub struct Login {
+    pub user: String,
+    pub password: String,
+    pub schema: Option<String>,
+    pub capabilities: u32,
+    pub collation: u8,
+    /// Plugin for the first answer; the server may switch.
+    pub plugin: &'static str,
+}
+
+impl Default for Login {
+    fn default() -> Self {
+        Login {
+            user: "app".into(),
+            password: "apppw".into(),
+            schema: Some("app".into()),
+            capabilities: BASE,
+            collation: 45,
+            plugin: NATIVE,
+        }
+    }
+}
+
+impl Login {
+    pub fn with(mut self, flag: u64) -> Login {
+        self.capabilities |= flag as u32;
+        self
+    }
+    pub fn without(mut self, flag: u64) -> Login {
+        self.capabilities &= !(flag as u32);
+        self
+    }
+    pub fn user(mut self, user: &str, password: &str) -> Login {
+        self.user = user.into();
+        self.password = password.into();
+        self
+    }
+    pub fn schema(mut self, schema: Option<&str>) -> Login {
+        self.schema = schema.map(Into::into);
+        self
+    }
+}
+
+/// What a plain modern client sends, without DEPRECATE_EOF and session tracking.
+pub const BASE: u32 = (cap::LONG_PASSWORD
+    | cap::LONG_FLAG
+    | cap::PROTOCOL_41
+    | cap::TRANSACTIONS
+    | cap::SECURE_CONNECTION
+    | cap::MULTI_RESULTS
+    | cap::PS_MULTI_RESULTS
+    | cap::PLUGIN_AUTH
+    | cap::LOCAL_FILES) as u32;
+
+pub const NATIVE: &str = "mysql_native_password";
+pub const CACHING_SHA2: &str = "caching_sha2_password";
+
+/// The server's first packet.
+#[derive(Debug, Clone, Default)]
+pub struct Hello {
+    pub version: String,
+    pub connection_id: u32,
+    pub scramble: Vec<u8>,
+    pub capabilities: u32,
+    pub collation: u8,
+    pub status: u16,
+    pub plugin: String,
+}
+
+pub enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(s) => s.read(buffer),
+            Socket::Unix(s) => s.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(s) => s.write(bytes),
+            Socket::Unix(s) => s.write(bytes),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub struct RawClient {
+    pub socket: Socket,
+    /// Flags agreed on.
+    pub capabilities: u32,
+    pub hello: Hello,
+    /// The last packet's sequence number.
+    pub sequence: u8,
+}
+
+impl RawClient {
+    /// Logs in as app with a plain client's flags.
+    pub fn connect(port: u16) -> RawClient {
+        RawClient::login(port, &Login::default()).expect("app can log in")
+    }
+
+    /// Err: the server's ERR packet, or the broken connection as an io error.
+    pub fn login(port: u16, login: &Login) -> Result<RawClient, Refused> {
+        let mut client = RawClient::open(port)?;
+        client.finish_login(login)?;
+        Ok(client)
+    }
+
+    pub fn login_unix(path: &Path, login: &Login) -> Result<RawClient, Refused> {
+        let socket = UnixStream::connect(path)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let mut client = RawClient::greeted(Socket::Unix(socket))?;
+        client.finish_login(login)?;
+        Ok(client)
+    }
+
+    /// Connects and reads the greeting only.
+    pub fn open(port: u16) -> Result<RawClient, Refused> {
+        let socket = tcp(port)?;
+        RawClient::greeted(Socket::Tcp(socket))
+    }
+
+    fn greeted(socket: Socket) -> Result<RawClient, Refused> {
+        let mut client = RawClient {
+            socket,
+            capabilities: 0,
+            hello: Hello::default(),
+            sequence: 0,
+        };
+        let first = client.read_packet()?;
+        if first.first() == Some(&0xff) {
+            return Err(Refused::Server(reply::ServerError::parse(&first)));
+        }
+        client.hello = Hello::parse(&first);
+        Ok(client)
+    }
+
+    /// Sends the handshake response and follows the plugin's exchange to its end.
+    pub fn finish_login(&mut self, login: &Login) -> Result<(), Refused> {
+        let mut capabilities = login.capabilities & (self.hello.capabilities | BASE);
+        if login.schema.is_some() {
+            capabilities |= cap::CONNECT_WITH_DB as u32;
+        }
+        self.capabilities = capabilities;
+        let scramble = self.hello.scramble.clone();
+        let answer = respond(login.plugin, &login.password, &scramble);
+        let mut body = Vec::new();
+        body.extend(capabilities.to_le_bytes());
+        body.extend((64u32 << 20).to_le_bytes());
+        body.push(login.collation);
+        body.extend([0; 23]);
+        body.extend(login.user.as_bytes());
+        body.push(0);
+        body.push(answer.len() as u8);
+        body.extend(&answer);
+        if let Some(schema) = &login.schema {
+            body.extend(schema.as_bytes());
+            body.push(0);
+        }
+        body.extend(login.plugin.as_bytes());
+        body.push(0);
+        self.send_packet(1, &body)?;
+        self.follow_login(login)
+    }
+
+    /// The rest of a login or of COM_CHANGE_USER: until OK or ERR.
+    pub fn follow_login(&mut self, login: &Login) -> Result<(), Refused> {
+        loop {
+            let packet = self.read_packet()?;
+            match packet.first() {
+                Some(0x00) => return Ok(()),
+                Some(0xff) => return Err(Refused::Server(reply::ServerError::parse(&packet))),
+                Some(0xfe) => {
+                    let (plugin, scramble) = auth_switch(&packet);
+                    let answer = respond(&plugin, &login.password, &scramble);
+                    let next = self.sequence.wrapping_add(1);
+                    self.send_packet(next, &answer)?;
+                }
+                // caching_sha2_password: 3 = fast path done, 4 = the password itself is wanted,
+                // which needs RSA; the mysql crate's client covers that.
+                Some(0x01) if packet.get(1) == Some(&3) => {}
+                _ => return Err(Refused::Io(io::Error::other(format!("login: {packet:?}")))),
+            }
+        }
+    }
+
+    /// Sends one command with sequence 0, split at 16 MiB as the protocol says.
+    pub fn send_command(&mut self, command: u8, body: &[u8]) -> io::Result<()> {
+        let mut payload = Vec::with_capacity(body.len() + 1);
+        payload.push(command);
+        payload.extend_from_slice(body);
+        self.send_payload(0, &payload).map(|_| ())
+    }
+
+    /// Sends a payload as packets from `sequence` on; returns the next sequence number.
+    pub fn send_payload(&mut self, mut sequence: u8, payload: &[u8]) -> io::Result<u8> {
+        let mut rest = payload;
+        loop {
+            let (part, behind) = rest.split_at(rest.len().min(0xff_ffff));
+            self.send_packet(sequence, part)?;
+            sequence = sequence.wrapping_add(1);
+            rest = behind;
+            if part.len() < 0xff_ffff {
+                return Ok(sequence);
+            }
+        }
+    }
+
+    pub fn send_packet(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
+        let length = (payload.len() as u32).to_le_bytes();
+        let mut bytes = vec![length[0], length[1], length[2], sequence];
+        bytes.extend_from_slice(payload);
+        self.socket.write_all(&bytes)
+    }
+
+    /// Any bytes at all.
+    pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.write_all(bytes)
+    }
+
+    /// One payload, joined when it came in several packets.
+    pub fn read_packet(&mut self) -> io::Result<Vec<u8>> {
+        let mut payload = Vec::new();
+        loop {
+            let mut header = [0u8; 4];
+            self.socket.read_exact(&mut header)?;
+            let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+            self.sequence = header[3];
+            let start = payload.len();
+            payload.resize(start + length, 0);
+            self.socket.read_exact(&mut payload[start..])?;
+            if length < 0xff_ffff {
+                return Ok(payload);
+            }
+        }
+    }
+
+    /// Sends a command and reads its whole reply.
+    pub fn command(&mut self, command: u8, body: &[u8]) -> io::Result<Reply> {
+        self.send_command(command, body)?;
+        self.read_reply(command)
+    }
+
+    /// Reads the whole reply of `command`.
+    pub fn read_reply(&mut self, command: u8) -> io::Result<Reply> {
+        reply::read(self, command)
+    }
+
+    pub fn query(&mut self, sql: &str) -> io::Result<Reply> {
+        self.command(0x03, sql.as_bytes())
+    }
+
+    /// Prepares a statement; panics when it is refused.
+    pub fn prepare(&mut self, sql: &str) -> reply::Prepared {
+        self.try_prepare(sql)
+            .expect("connected")
+            .unwrap_or_else(|e| panic!("{sql}: {e:?}"))
+    }
+
+    pub fn try_prepare(
+        &mut self,
+        sql: &str,
+    ) -> io::Result<Result<reply::Prepared, reply::ServerError>> {
+        let reply = self.command(0x16, sql.as_bytes())?;
+        Ok(match reply.error {
+            Some(error) => Err(error),
+            None => Ok(reply.prepared.expect("a prepare reply")),
+        })
+    }
+
+    /// True when the peer has closed the connection (waits for it up to `limit`).
+    pub fn closed_within(&mut self, limit: Duration) -> bool {
+        self.set_read_timeout(limit);
+        let mut byte = [0u8; 1024];
+        loop {
+            match self.socket.read(&mut byte) {
+                Ok(0) => return true,
+                Ok(_) => continue,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return e.kind() == io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+
+    pub fn set_read_timeout(&mut self, limit: Duration) {
+        match &self.socket {
+            Socket::Tcp(s) => s.set_read_timeout(Some(limit)),
+            Socket::Unix(s) => s.set_read_timeout(Some(limit)),
+        }
+        .expect("a socket takes a timeout");
+    }
+
+    /// Half-close: the peer sees our end, we can still read.
+    pub fn shut_down_writing(&mut self) {
+        match &self.socket {
+            Socket::Tcp(s) => s.shutdown(Shutdown::Write),
+            Socket::Unix(s) => s.shutdown(Shutdown::Write),
+        }
+        .ok();
+    }
+}
+
+pub fn tcp(port: u16) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect(("127.0.0.1", port))?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum Refused {
+    Server(reply::ServerError),
+    Io(io::Error),
+}
+
+impl Refused {
+    /// The server's error; panics when the connection just broke.
+    pub fn server(self) -> reply::ServerError {
+        match self {
+            Refused::Server(error) => error,
+            Refused::Io(error) => panic!("no answer of the server: {error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Refused::Io(error)
+    }
+}
+
+impl Hello {
+    fn parse(packet: &[u8]) -> Hello {
+        let nul = packet
+            .iter()
+            .position(|b| *b == 0)
+            .expect("a version ends with NUL");
+        let version = String::from_utf8_lossy(&packet[1..nul]).into_owned();
+        let at = nul + 1;
+        let mut scramble = packet[at + 4..at + 12].to_vec();
+        let low = u16::from_le_bytes([packet[at + 13], packet[at + 14]]);
+        let high = u16::from_le_bytes([packet[at + 18], packet[at + 19]]);
+        scramble.extend(&packet[at + 31..at + 43]);
+        let plugin = packet[at + 44..].split(|b| *b == 0).next().unwrap_or(&[]);
+        Hello {
+            version,
+            connection_id: u32::from_le_bytes([
+                packet[at],
+                packet[at + 1],
+                packet[at + 2],
+                packet[at + 3],
+            ]),
+            scramble,
+            capabilities: u32::from(low) | u32::from(high) << 16,
+            collation: packet[at + 15],
+            status: u16::from_le_bytes([packet[at + 16], packet[at + 17]]),
+            plugin: String::from_utf8_lossy(plugin).into_owned(),
+        }
+    }
+}
+
+fn auth_switch(packet: &[u8]) -> (String, Vec<u8>) {
+    let mut parts = packet[1..].splitn(2, |b| *b == 0);
+    let plugin = String::from_utf8_lossy(parts.next().unwrap_or(&[])).into_owned();
+    let mut scramble = parts.next().unwrap_or(&[]).to_vec();
+    if scramble.last() == Some(&0) {
+        scramble.pop();
+    }
+    (plugin, scramble)
+}
+
+/// The plugin's first answer to a scramble.
+pub fn respond(plugin: &str, password: &str, scramble: &[u8]) -> Vec<u8> {
+    match (plugin, password) {
+        (_, "") => Vec::new(),
+        (CACHING_SHA2, _) => {
+            let once = Sha256::digest(password.as_bytes());
+            let twice = Sha256::digest(once);
+            let mixed = Sha256::new()
+                .chain_update(twice)
+                .chain_update(scramble)
+                .finalize();
+            once.iter().zip(mixed).map(|(a, b)| a ^ b).collect()
+        }
+        _ => {
+            let once = Sha1::digest(password.as_bytes());
+            let twice = Sha1::digest(once);
+            let mixed = Sha1::new()
+                .chain_update(scramble)
+                .chain_update(twice)
+                .finalize();
+            once.iter().zip(mixed).map(|(a, b)| a ^ b).collect()
+        }
+    }
+}
+
+/// COM_CHANGE_USER's body for the connection's own scramble.
+pub fn change_user_body(login: &Login, scramble: &[u8]) -> Vec<u8> {
+    let answer = respond(login.plugin, &login.password, scramble);
+    let mut body = login.user.as_bytes().to_vec();
+    body.push(0);
+    body.push(answer.len() as u8);
+    body.extend(answer);
+    body.extend(login.schema.clone().unwrap_or_default().as_bytes());
+    body.push(0);
+    body.extend([login.collation, 0]);
+    body.extend(login.plugin.as_bytes());
+    body.push(0);
+    body
+}
