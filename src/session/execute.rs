@@ -6,7 +6,7 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{keep_prepared, statement_id, with_statement_id};
-use super::turn::{Outgoing, Ran};
+use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State};
 use crate::net::Buf;
@@ -54,6 +54,12 @@ impl Session {
             };
             let server_id = match self.prepared_on(&mut lease, plan.id).await {
                 Ok(id) => id,
+                Err(PrepareFailed::Refused(error)) if self.can_heal(&lease, &error) => {
+                    lease.after = After::Reset;
+                    let text = plan.text.clone();
+                    self.heal(&text, &mut attempt);
+                    continue;
+                }
                 Err(PrepareFailed::Refused(error)) => {
                     lease.after = After::Reset;
                     self.forget_unless_held(lease);
@@ -172,6 +178,10 @@ impl Session {
             heals: lease.guarded && free,
             ..Outgoing::plain(command)
         }
+    }
+
+    fn can_heal(&self, lease: &Lease, error: &reply::Err) -> bool {
+        lease.guarded && self.pins.is_empty() && READ_ONLY_REFUSALS.contains(&error.code)
     }
 
     fn executed(&mut self, plan: &Plan, flags: Option<u16>) {

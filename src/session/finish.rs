@@ -40,7 +40,7 @@ impl Session {
             self.pins |= Pins::VARIABLE;
         }
         let hidden = self.hides_state(&end, sniffed, explained);
-        self.note_write(&end, sniffed);
+        self.note_write(sniffed);
         if end.error.as_ref().is_some_and(|e| is_fatal(e.code)) {
             let had_state = self.pins.leaves_state();
             lease.after = crate::backend::After::Close;
@@ -143,8 +143,9 @@ impl Session {
     }
 
     /// Read-your-writes: the window starts at the end of the write.
-    fn note_write(&mut self, end: &TurnEnd, sniffed: &Sniffed) {
-        if !sniffed.may_change_data() || (end.error.is_some() && end.status.is_none() && !self.pins.contains(Pins::TRANSACTION)) {
+    fn note_write(&self, sniffed: &Sniffed) {
+        // a statement that failed may have written before it did
+        if !sniffed.may_change_data() {
             return;
         }
         let now = net::monotonic_nanos();

@@ -36,7 +36,9 @@ impl Session {
             };
             let id = self.statements.next_id();
             // preparing has no effect on data: it may be sent again
-            let out = Outgoing { read: self.pins.is_empty(), statement_id: Some(id), ..Outgoing::plain(&command) };
+            let free = self.pins.is_empty();
+            let out =
+                Outgoing { read: free, heals: lease.guarded && free, statement_id: Some(id), ..Outgoing::plain(&command) };
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
                     self.prepared(&mut lease, &end, id, command.body(), sniffed);

@@ -1,5 +1,6 @@
 //! The steps every command shares: make the connection's state fit, send, pass the reply through.
 use super::lease::Attempt;
+use super::pins::Pins;
 use super::{error_packet, End, Session};
 use crate::backend::{After, Lease};
 use crate::net::{self, Buf};
@@ -113,13 +114,26 @@ impl Session {
         relay.high_water = high_water;
         relay.statement_id = out.statement_id;
         relay.filter = TrackFilter { all: self.state.variable(b"session_track_system_variables").is_some() };
-        if out.heals {
+        let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
+        if out.heals || read_only_transaction {
             relay.hold_errors = &READ_ONLY_REFUSALS;
         }
         loop {
             match relay.run().await {
                 Ok(Progress::Done) => return Ok(Ran::Done(relay.end)),
-                Ok(Progress::HeldError(_)) => return Ok(Ran::Refused),
+                Ok(Progress::HeldError(_)) if read_only_transaction => {
+                    // what a primary says in the client's READ ONLY transaction; a replica may name its own
+                    // read_only instead
+                    let error = error::read_only_transaction();
+                    let end = TurnEnd { error: Some(error.clone()), ..relay.end };
+                    self.tell(&error);
+                    return Ok(Ran::Done(end));
+                }
+                Ok(Progress::HeldError(_)) => {
+                    // the error was the whole reply: the connection is as it was
+                    lease.after = After::Return;
+                    return Ok(Ran::Refused);
+                }
                 Ok(Progress::LocalInfile) => {
                     self.client.set_deadline(Some(net::now() + self.idle_timeout));
                     match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water).await {

@@ -83,6 +83,11 @@ pub fn no_open_cursor(id: u32) -> Err {
     error(1421, b"HY000", format!("The statement ({id}) has no open cursor."))
 }
 
+/// 1792
+pub fn read_only_transaction() -> Err {
+    error(1792, b"25006", "Cannot execute statement in a READ ONLY transaction")
+}
+
 /// 1317
 pub fn query_interrupted() -> Err {
     error(1317, b"70100", "Query execution was interrupted")
