@@ -3,6 +3,7 @@
 # and a table of what went where. Everything runs on 127.0.0.1 in a temporary folder and is stopped again.
 # Settings: DEMO_SECONDS (10), DEMO_THREADS (8).
 set -euo pipefail
+umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin
 seconds=${DEMO_SECONDS:-10} threads=${DEMO_THREADS:-8}
