@@ -163,7 +163,6 @@ fn a_cut_in_a_transaction_is_an_error_and_nothing_of_it_stays() {
 #[test]
 fn a_killed_statement_is_not_run_again() {
     let cluster = Cluster::start(1);
-    cluster.log_statements();
     let proxy = ProxyConfig::new(&cluster).start();
     proxy.wait_for_readers(&[2]);
     let word = common::marker();
@@ -198,7 +197,6 @@ fn a_write_that_was_under_way_when_the_primary_died_is_not_repeated() {
     needs!(the_proxy);
     let cluster = Cluster::start(1);
     table(&cluster);
-    cluster.log_statements();
     let proxy = ProxyConfig::new(&cluster).start();
     proxy.wait_for_readers(&[2]);
     let word = common::marker();

@@ -18,7 +18,6 @@ fn cluster() -> &'static Cluster {
     static READY: std::sync::Once = std::sync::Once::new();
     let cluster = Cluster::shared();
     READY.call_once(|| {
-        cluster.log_statements();
         cluster.prepare(&[
             "CREATE TABLE t (a INT PRIMARY KEY, b INT)",
             "INSERT INTO t VALUES (1, 10), (2, 20)",

@@ -251,7 +251,6 @@ fn a_transaction_stays_on_one_connection_of_the_primary() {
 #[test]
 fn all_statements_of_a_transaction_reach_the_same_server_thread() {
     let cluster = Cluster::shared();
-    cluster.log_statements();
     let proxy = Proxy::shared();
     let mut clients: Vec<_> = (0..6).map(|_| proxy.client()).collect();
     let words: Vec<String> = clients.iter().map(|_| common::marker()).collect();
