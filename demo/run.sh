@@ -1,7 +1,7 @@
 #!/bin/bash
 # make demo: from nothing to Umpire in front of a real primary and two replicas, ten seconds of sysbench,
 # and a table of what went where. Everything runs on 127.0.0.1 in a temporary folder and is stopped again.
-# Settings: DEMO_SECONDS (10), DEMO_THREADS (8).
+# Settings: DEMO_SECONDS (10), DEMO_THREADS (8), UMPIRE (a binary; absent: the release build is made).
 set -euo pipefail
 umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
@@ -37,9 +37,12 @@ free_base() { # five free ports in a row
   echo "no free ports between 23306 and 24311" >&2; return 1
 }
 
-say "building umpire (release)"
-cargo build --release --locked --quiet
-umpire=${CARGO_TARGET_DIR:-target}/release/umpire
+umpire=${UMPIRE:-}
+if [ -z "$umpire" ]; then
+  say "building umpire (release)"
+  cargo build --release --locked --quiet
+  umpire=${CARGO_TARGET_DIR:-target}/release/umpire
+fi
 
 base=$(free_base)
 say "starting a primary and two replicas on 127.0.0.1:$base, $((base + 1)), $((base + 2))"
