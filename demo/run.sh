@@ -125,6 +125,7 @@ echo
 paste -d' ' "$dir/before" "$dir/after" | awk -v base="$base" '
   BEGIN { printf "  %-22s %12s %12s %14s\n", "server", "reads", "writes", "transactions" }
   { printf "  %-22s %12d %12d %14d\n", (NR==1 ? "primary" : "replica") " :" base+NR-1, $4-$1, $5-$2, $6-$3 }'
+echo '  (a replica has its writes and transactions from the primary, by replication)'
 echo
 for log in rw ro; do
   [ $log = rw ] && name='oltp_read_write  ' || name='oltp_point_select'
