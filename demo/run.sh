@@ -1,8 +1,9 @@
 #!/bin/bash
 # make demo: from nothing to Umpire in front of a real primary and two replicas, ten seconds of sysbench,
 # and a table of what went where. Everything runs on 127.0.0.1 in a temporary folder and is stopped again.
-# Settings: DEMO_SECONDS (10), DEMO_THREADS (8).
+# Settings: DEMO_SECONDS (10), DEMO_THREADS (8), UMPIRE (a binary; absent: the release build is made).
 set -euo pipefail
+umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin
 seconds=${DEMO_SECONDS:-10} threads=${DEMO_THREADS:-8}
@@ -36,9 +37,12 @@ free_base() { # five free ports in a row
   echo "no free ports between 23306 and 24311" >&2; return 1
 }
 
-say "building umpire (release)"
-cargo build --release --locked --quiet
-umpire=${CARGO_TARGET_DIR:-target}/release/umpire
+umpire=${UMPIRE:-}
+if [ -z "$umpire" ]; then
+  say "building umpire (release)"
+  cargo build --release --locked --quiet
+  umpire=${CARGO_TARGET_DIR:-target}/release/umpire
+fi
 
 base=$(free_base)
 say "starting a primary and two replicas on 127.0.0.1:$base, $((base + 1)), $((base + 2))"
@@ -121,6 +125,7 @@ echo
 paste -d' ' "$dir/before" "$dir/after" | awk -v base="$base" '
   BEGIN { printf "  %-22s %12s %12s %14s\n", "server", "reads", "writes", "transactions" }
   { printf "  %-22s %12d %12d %14d\n", (NR==1 ? "primary" : "replica") " :" base+NR-1, $4-$1, $5-$2, $6-$3 }'
+echo '  (a replica has its writes and transactions from the primary, by replication)'
 echo
 for log in rw ro; do
   [ $log = rw ] && name='oltp_read_write  ' || name='oltp_point_select'

@@ -6,6 +6,7 @@
 # a MySQL pair. Passes when no run has an error and the data are equal on primary and replicas afterwards.
 # --direct: the same against the primary itself, without Umpire.
 set -euo pipefail
+umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin
 seconds=60 threads=64 kinds=mariadb,mysql direct=no

@@ -35,6 +35,7 @@ os.environ["PATH"] += ":/usr/sbin:/usr/local/sbin"
 
 
 def main():
+    os.umask(0o077)  # the configuration holds passwords
     options = arguments()
     with contextlib.ExitStack() as stack:
         bench = Bench(options, stack)

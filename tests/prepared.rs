@@ -27,6 +27,7 @@ fn cluster() -> &'static Cluster {
     static READY: std::sync::Once = std::sync::Once::new();
     let cluster = Cluster::shared();
     READY.call_once(|| {
+        cluster.stop_logging();
         cluster.prepare(&[
             "CREATE TABLE numbers (n INT PRIMARY KEY, t TEXT) CHARACTER SET utf8mb4",
             "INSERT INTO numbers SELECT seq, CONCAT('row ', seq) FROM seq_1_to_100",

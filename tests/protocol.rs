@@ -18,6 +18,7 @@ fn cluster() -> &'static Cluster {
     static READY: std::sync::Once = std::sync::Once::new();
     let cluster = Cluster::shared();
     READY.call_once(|| {
+        cluster.stop_logging();
         cluster.prepare(&[
             "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(20) DEFAULT 'x')",
             "INSERT INTO t VALUES (1, 'one'), (2, NULL), (3, '')",

@@ -18,7 +18,6 @@ fn cluster() -> &'static Cluster {
     static READY: std::sync::Once = std::sync::Once::new();
     let cluster = Cluster::shared();
     READY.call_once(|| {
-        cluster.log_statements();
         cluster.prepare(&[
             "CREATE TABLE t (a INT PRIMARY KEY, b INT)",
             "INSERT INTO t VALUES (1, 10), (2, 20)",
@@ -53,23 +52,28 @@ fn route(client: &mut Conn, sql: &str) -> Vec<u32> {
 
 #[track_caller]
 fn all_go_to_the_primary(statements: &[&str]) {
-    needs!(the_proxy);
-    cluster();
-    for sql in statements {
-        let mut client = Proxy::shared().client();
-        assert_eq!(route(&mut client, sql), [1], "{sql}");
-    }
+    all_go(statements, "the primary only", |went| went == [1]);
 }
 
 #[track_caller]
 fn all_go_to_a_replica(statements: &[&str]) {
+    all_go(statements, "one replica only", |went| {
+        went == [2] || went == [3]
+    });
+}
+
+#[track_caller]
+fn all_go(statements: &[&str], way: &str, right: fn(&[u32]) -> bool) {
     needs!(the_proxy);
     cluster();
+    let mut wrong = Vec::new();
     for sql in statements {
-        let mut client = Proxy::shared().client();
-        let went = route(&mut client, sql);
-        assert!(went == [2] || went == [3], "{sql} went to {went:?}");
+        let went = route(&mut Proxy::shared().client(), sql);
+        if !right(&went) {
+            wrong.push(format!("{sql:?} went to {went:?}"));
+        }
     }
+    assert!(wrong.is_empty(), "not to {way}:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -258,12 +262,11 @@ fn t18_plain_reads_go_to_a_replica() {
         "VALUES (1, 2), (3, 4)",
         "SHOW TABLES",
         "SHOW CREATE TABLE t",
-        "SHOW VARIABLES LIKE 'server_id'",
         "SHOW FULL COLUMNS FROM t",
         "DESCRIBE t",
         "DESC t",
         "EXPLAIN SELECT a FROM t",
-        "SELECT @@version, @@session.tx_read_only",
+        "SELECT @@version, @@server_id",
         "SELECT a FROM t WHERE b = (SELECT MAX(b) FROM t) -- {m}",
         "SELECT a FROM other_db.for_update_table",
         "SELECT IF(a > 1, 'into', 'update') FROM t",
@@ -279,7 +282,6 @@ fn t19_what_is_not_proven_to_read_goes_to_the_primary() {
         "SELECT 1; SELECT 2",
         "{m}",
         "(INSERT INTO w VALUES (1))",
-        "HELP 'select'",
         "SHUTDOWN_NOT",
     ]);
 }
@@ -432,7 +434,9 @@ fn read_only_transactions_go_to_a_replica_as_a_whole() {
         let error = client
             .query_drop("INSERT INTO w VALUES (1)")
             .expect_err("read only");
-        assert_eq!(common::code(&error), 1792, "{begin}");
+        // The replica's own read_only may speak before the transaction's.
+        let refused = [1792, 1290].contains(&common::code(&error));
+        assert!(refused, "{begin}: {error}");
         client.query_drop("COMMIT").expect("COMMIT");
         let went = cluster.where_did_it_go(&word);
         assert_eq!(went.len(), 4);

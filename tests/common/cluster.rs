@@ -103,11 +103,11 @@ impl Cluster {
         Conn::new(client_options(self.servers[index].port)).expect("app can log in")
     }
 
-    /// Switches the servers' general logs on, for `where_did_it_go`. Off at first: with commands of
-    /// 16 MB and more they take the longest time of a test.
-    pub fn log_statements(&self) {
+    /// Switches the servers' general logs off: with commands of 16 MB and more they take the
+    /// longest time of a test.
+    pub fn stop_logging(&self) {
         for server in &self.servers {
-            server.run(&["SET GLOBAL general_log = 1"]);
+            server.run(&["SET GLOBAL general_log = 0"]);
         }
     }
 

@@ -5,6 +5,8 @@
 //! killed run left in the temporary folder is removed by the next one.
 #![allow(
     dead_code,
+    unused_imports,
+    unused_macros,
     reason = "every test binary uses its own part of the harness"
 )]
 

@@ -196,7 +196,10 @@ impl Proxy {
     }
 
     pub fn write_config_text(&self, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
         std::fs::write(&self.config_file, text).expect("the file can be written");
+        let owner_only = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&self.config_file, owner_only).expect("the file is ours");
     }
 
     pub fn config_text(&self) -> String {

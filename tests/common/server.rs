@@ -91,7 +91,8 @@ impl Server {
                     "--general-log-file={}",
                     self.general_log().display()
                 ))
-                .args(["--log-output=FILE", "--bind-address=127.0.0.1"])
+                .args(["--general-log=1", "--log-output=FILE"])
+                .arg("--bind-address=127.0.0.1")
                 .args([format!("--port={port}"), format!("--server-id={id}")])
                 .args(["--log-bin=bin", "--relay-log=relay", "--log-slave-updates"])
                 .args(["--gtid-strict-mode=ON", "--binlog-format=ROW"])
