@@ -2,6 +2,7 @@
 //!
 //! `relay LISTEN_PORT BACKEND_PORT [CPU]`, both on 127.0.0.1; one worker, pinned when a CPU is given.
 //! Prints every ten seconds what the ring did.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 use glommio::{LocalExecutorBuilder, Placement};
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

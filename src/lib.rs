@@ -21,6 +21,9 @@
 //! | [`observe`] | metric names, counters, histograms, records | – |
 //! | [`config`] | text → validated types | – |
 
+// tests run off the workers and may block
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod admin;
 pub mod backend;
 pub mod config;

@@ -41,12 +41,21 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(admin, handle))),
         stop: stopped,
     };
-    let control = spawn("control", move || control::run(input).map_err(|e| format!("control thread: {e}")))?;
+    let control = spawn("control", move || {
+        control::run(input).map_err(|e| format!("control thread: {e}"))
+    })?;
     let Ok(snapshot) = snapshot.recv_timeout(FIRST_SNAPSHOT) else {
         drop(stop);
-        return Err(ended(control).err().unwrap_or_else(|| "the control thread did not start".to_string()));
+        return Err(ended(control)
+            .err()
+            .unwrap_or_else(|| "the control thread did not start".to_string()));
     };
-    let shared = Common { keys, snapshot, stats, mailboxes };
+    let shared = Common {
+        keys,
+        snapshot,
+        stats,
+        mailboxes,
+    };
     let outcome = run_workers(cpus, bound, ends, shared);
     // the control thread may have ended by itself: then there is nobody to tell
     let _ = stop.send(());
@@ -79,7 +88,9 @@ fn mailboxes(count: usize) -> Result<(Vec<Mailbox>, Ends), String> {
 fn run_workers(cpus: Vec<usize>, bound: Bound, ends: Ends, common: Common) -> Result<(), String> {
     let (started, starts) = sync_channel(cpus.len());
     let mut threads = Vec::new();
-    for (index, ((cpu, listeners), (wake, inbox))) in cpus.iter().zip(bound.per_worker).zip(ends).enumerate() {
+    for (index, ((cpu, listeners), (wake, inbox))) in
+        cpus.iter().zip(bound.per_worker).zip(ends).enumerate()
+    {
         let input = worker_input(index, *cpu, listeners, wake, inbox, &common);
         let started = started.clone();
         threads.push(spawn(&format!("worker-{index}"), move || {
@@ -124,7 +135,11 @@ fn worker_input(
 
 /// The CPUs to run on: those of the process's affinity mask, or the configured ones among them.
 fn cpus(workers: &Workers) -> Result<Vec<usize>, String> {
-    let allowed: Vec<usize> = core_affinity::get_core_ids().unwrap_or_default().iter().map(|c| c.id).collect();
+    let allowed: Vec<usize> = core_affinity::get_core_ids()
+        .unwrap_or_default()
+        .iter()
+        .map(|c| c.id)
+        .collect();
     if allowed.is_empty() {
         return Err("the CPUs of this process cannot be read (sched_getaffinity)".to_string());
     }
@@ -132,15 +147,29 @@ fn cpus(workers: &Workers) -> Result<Vec<usize>, String> {
         Workers::Auto => Ok(allowed),
         Workers::Cpus(wanted) => match wanted.iter().find(|c| !allowed.contains(c)) {
             None => Ok(wanted.clone()),
-            Some(missing) => Err(format!("proxy.workers names CPU {missing}; this process may use {allowed:?}")),
+            Some(missing) => Err(format!(
+                "proxy.workers names CPU {missing}; this process may use {allowed:?}"
+            )),
         },
     }
 }
 
-fn spawn<T: Send + 'static>(name: &str, f: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, String> {
-    Builder::new().name(name.to_string()).spawn(f).map_err(|e| format!("thread {name}: {e}"))
+fn spawn<T: Send + 'static>(
+    name: &str,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, String> {
+    Builder::new()
+        .name(name.to_string())
+        .spawn(f)
+        .map_err(|e| format!("thread {name}: {e}"))
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the main thread waits for the others"
+)]
 fn ended(thread: JoinHandle<Result<(), String>>) -> Result<(), String> {
-    thread.join().unwrap_or_else(|_| Err("a thread panicked: see the log above".to_string()))
+    thread
+        .join()
+        .unwrap_or_else(|_| Err("a thread panicked: see the log above".to_string()))
 }

@@ -1,5 +1,6 @@
 //! The admin port and the HTTP pages, by the `mysql` driver and by raw bytes, over made-up servers
 //! and workers.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use mysql::prelude::Queryable;
 use std::io::{self, Read, Write};
@@ -111,7 +112,11 @@ fn worker(number: usize) -> Mailbox {
                     turns.record(1000 * (number as u64 + 1)).unwrap();
                     reply(turns);
                 }
-                Message::Kill { id, reply, .. } => reply(if id == 100 + number as u32 { KillOutcome::Killed } else { KillOutcome::NoSuchThread }),
+                Message::Kill { id, reply, .. } => reply(if id == 100 + number as u32 {
+                    KillOutcome::Killed
+                } else {
+                    KillOutcome::NoSuchThread
+                }),
                 _ => {}
             }
         }

@@ -1,4 +1,5 @@
 //! The command line as people and scripts use it: exit codes, and what goes to which stream.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 use std::path::Path;
 use std::process::{Command, Output};
 

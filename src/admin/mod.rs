@@ -60,6 +60,10 @@ impl Listeners {
     }
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "at start-up, and accepted from by tokio"
+)]
 fn listen(key: &str, address: SocketAddr) -> io::Result<TcpListener> {
     let named = |e: io::Error| io::Error::new(e.kind(), format!("proxy.{key} = {address}: {e}"));
     let listener = TcpListener::bind(address).map_err(named)?;

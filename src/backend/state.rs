@@ -146,6 +146,10 @@ fn named(id: u16, greeting: &Greeting) -> Option<(&str, &str)> {
     if let Some((collation, set)) = greeting.collations.get(&id) {
         return Some((collation, set));
     }
+    // servers that were asked and do not know it: then it is their default that counts
+    if !greeting.collations.is_empty() {
+        return None;
+    }
     COMMON_COLLATIONS
         .iter()
         .find(|known| known.0 == id)

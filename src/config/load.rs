@@ -131,6 +131,10 @@ fn document_of(
 }
 
 /// The text and whether everyone may read the file; the error is a message for people.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the configuration is read at start-up and on the control thread"
+)]
 fn read_text(path: &Path) -> Result<(String, bool), String> {
     let cannot = |e: io::Error| format!("cannot be read: {e}");
     let mut file = std::fs::File::open(path).map_err(cannot)?;

@@ -22,6 +22,10 @@ pub struct SecretFile {
 pub(super) type Reader<'r> = &'r dyn Fn(&Path) -> io::Result<SecretFile>;
 
 /// Reads a file of at most 64 KiB with its permissions.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "secrets are read at start-up and on the control thread"
+)]
 pub fn read_secret_file(path: &Path) -> io::Result<SecretFile> {
     let file = std::fs::File::open(path)?;
     let world_readable = is_world_readable(&file)?;

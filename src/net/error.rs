@@ -58,6 +58,7 @@ impl StartError {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "procfs, at start-up only")]
 fn disabled_sysctl() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled")
         .ok()?
@@ -66,6 +67,7 @@ fn disabled_sysctl() -> Option<u8> {
         .ok()
 }
 
+#[allow(clippy::disallowed_methods, reason = "procfs, at start-up only")]
 fn kernel_release() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease")
         .map_or_else(|_| "?".to_owned(), |s| s.trim().to_owned())

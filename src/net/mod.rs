@@ -48,7 +48,7 @@ pub use connect::connect;
 pub use error::{StartError, LEAST_KERNEL};
 pub use listen::{listen, Listener};
 pub use socket::Socket;
-pub use task::{drive, sleep_until, spawn, stop};
+pub use task::{drive, finish, sleep_until, spawn, stop};
 pub use wake::{attach_wake, woken, Wake};
 
 use std::net::SocketAddr;

@@ -47,6 +47,11 @@ pub async fn drive() {
             break;
         }
     }
+}
+
+/// Closes the ring and all that is open on it. To be called when the executor has ended: until then its other
+/// tasks may still be polled, and need their sockets.
+pub fn finish() {
     driver::uninstall();
 }
 

@@ -46,10 +46,17 @@ const BARE_OK: usize = 7;
 
 impl Relay<'_> {
     /// `packet` includes its header; `first`: nothing of the reply came before it.
-    pub(super) fn control(&mut self, kind: Control, packet: &[u8], first: bool) -> Result<Verdict, Broken> {
+    pub(super) fn control(
+        &mut self,
+        kind: Control,
+        packet: &[u8],
+        first: bool,
+    ) -> Result<Verdict, Broken> {
         match kind {
             Control::Ok { .. } => self.ok(packet),
-            Control::ResultEnd { status, .. } | Control::ColumnsEnd { status, .. } => self.result_end(packet, status),
+            Control::ResultEnd { status, .. } | Control::ColumnsEnd { status, .. } => {
+                self.result_end(packet, status)
+            }
             Control::Err => self.error(packet, first),
             Control::Prepared { .. } => self.prepared(packet),
             Control::LocalInfile | Control::Text | Control::Auth => Ok(Verdict::AsIs),
@@ -74,7 +81,8 @@ impl Relay<'_> {
     }
 
     fn ok(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
-        let mut ok = reply::Ok::decode(&packet[HEADER..], self.server_capabilities).map_err(|m| self.malformed(m))?;
+        let mut ok = reply::Ok::decode(&packet[HEADER..], self.server_capabilities)
+            .map_err(|m| self.malformed(m))?;
         self.end.status = Some(ok.status);
         self.end.warnings = ok.warnings;
         self.end.affected_rows = ok.affected_rows;
@@ -82,19 +90,26 @@ impl Relay<'_> {
             self.end.last_insert_id = Some(ok.last_insert_id);
         }
         let plain = ok.changes.is_empty() && ok.status & SESSION_STATE_CHANGED == 0;
-        let same = self.client_capabilities & SESSION_TRACK == self.server_capabilities & SESSION_TRACK;
+        let same =
+            self.client_capabilities & SESSION_TRACK == self.server_capabilities & SESSION_TRACK;
         if plain && (same || packet.len() == HEADER + BARE_OK) {
             return Ok(Verdict::AsIs);
         }
         let changes = std::mem::take(&mut ok.changes);
         if self.client_capabilities & SESSION_TRACK != 0 {
-            ok.changes = changes.iter().filter(|c| self.filter.shows(c)).cloned().collect();
+            ok.changes = changes
+                .iter()
+                .filter(|c| self.filter.shows(c))
+                .cloned()
+                .collect();
         }
         if ok.changes.is_empty() {
             ok.status &= !SESSION_STATE_CHANGED;
         }
         self.end.changes.extend(changes);
-        Ok(Verdict::Replace(self.reframe(packet, &ok.encode(self.client_capabilities))))
+        Ok(Verdict::Replace(
+            self.reframe(packet, &ok.encode(self.client_capabilities)),
+        ))
     }
 
     fn error(&mut self, packet: &[u8], first: bool) -> Result<Verdict, Broken> {
@@ -110,7 +125,9 @@ impl Relay<'_> {
         let prepared = PrepareOk::decode(&packet[HEADER..]).map_err(|m| self.malformed(m))?;
         self.end.prepared = Some(prepared);
         self.end.warnings = prepared.warnings;
-        let Some(id) = self.statement_id else { return Ok(Verdict::AsIs) };
+        let Some(id) = self.statement_id else {
+            return Ok(Verdict::AsIs);
+        };
         let mut bytes = packet.to_vec();
         if let Some(field) = bytes.get_mut(HEADER + 1..HEADER + 5) {
             field.copy_from_slice(&id.to_le_bytes());

@@ -71,7 +71,11 @@ pub struct Inbox {
 
 impl Inbox {
     pub fn new(max_allowed_packet: usize) -> Inbox {
-        Inbox { front: None, parts: None, max_allowed_packet }
+        Inbox {
+            front: None,
+            parts: None,
+            max_allowed_packet,
+        }
     }
 
     /// Bytes; a command over it is an error of its client.
@@ -88,7 +92,11 @@ impl Inbox {
     }
 
     /// The next command, or its first part. The socket's own deadline bounds the wait.
-    pub fn poll_command(&mut self, cx: &mut Context<'_>, socket: &Socket) -> Poll<Result<Command, Closed>> {
+    pub fn poll_command(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &Socket,
+    ) -> Poll<Result<Command, Closed>> {
         loop {
             if let Some(command) = self.cut()? {
                 return Poll::Ready(Ok(command));
@@ -97,7 +105,9 @@ impl Inbox {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(Some(buf))) => self.append(buf),
                 Poll::Ready(Ok(None)) => return Poll::Ready(Err(Closed::End)),
-                Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => return Poll::Ready(Err(Closed::Idle)),
+                Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
+                    return Poll::Ready(Err(Closed::Idle))
+                }
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(Closed::Failed(e))),
             }
         }
@@ -109,7 +119,11 @@ impl Inbox {
     }
 
     /// Bytes for streaming: what is here, else what the socket brings. `Ok(None)`: the client ended.
-    pub fn poll_bytes(&mut self, cx: &mut Context<'_>, socket: &Socket) -> Poll<io::Result<Option<Buf>>> {
+    pub fn poll_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &Socket,
+    ) -> Poll<io::Result<Option<Buf>>> {
         debug_assert!(self.parts.is_none(), "parts are handed over whole");
         match self.front.take() {
             Some(buf) => Poll::Ready(Ok(Some(buf))),
@@ -126,7 +140,9 @@ impl Inbox {
             None => self.front = Some(buf),
             Some(first) => {
                 let wanted = Header::decode(&first).map_or(0, |h| HEADER + h.length);
-                let mut parts = Vec::with_capacity(wanted.clamp(first.len() + buf.len(), WHOLE_LIMIT + buf.len()));
+                let mut parts = Vec::with_capacity(
+                    wanted.clamp(first.len() + buf.len(), WHOLE_LIMIT + buf.len()),
+                );
                 parts.extend_from_slice(&first);
                 parts.extend_from_slice(&buf);
                 self.parts = Some(parts);
@@ -141,19 +157,32 @@ impl Inbox {
             (None, Some(front)) => front,
             (None, None) => return Ok(None),
         };
-        let Some(header) = Header::decode(here) else { return Ok(None) };
+        let Some(header) = Header::decode(here) else {
+            return Ok(None);
+        };
         self.check(header)?;
         let whole = HEADER + header.length;
         if here.len() < whole && here.len() < WHOLE_LIMIT {
             return Ok(None);
         }
-        let Some(mut bytes) = self.parts.take().map(Buf::from_vec).or_else(|| self.front.take()) else { return Ok(None) };
+        let Some(mut bytes) = self
+            .parts
+            .take()
+            .map(Buf::from_vec)
+            .or_else(|| self.front.take())
+        else {
+            return Ok(None);
+        };
         if bytes.len() > whole {
             let command = bytes.split_to(whole);
             self.front = Some(std::mem::replace(&mut bytes, command));
         }
         let continued = header.length == MAX_PAYLOAD;
-        Ok(Some(Command { rest: whole - bytes.len(), bytes, continued }))
+        Ok(Some(Command {
+            rest: whole - bytes.len(),
+            bytes,
+            continued,
+        }))
     }
 
     fn check(&self, header: Header) -> Result<(), Closed> {

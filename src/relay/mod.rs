@@ -83,7 +83,12 @@ pub struct Relay<'a> {
 }
 
 impl<'a> Relay<'a> {
-    pub fn new(server: &'a Socket, client: Option<&'a Socket>, command: u8, server_capabilities: u64) -> Relay<'a> {
+    pub fn new(
+        server: &'a Socket,
+        client: Option<&'a Socket>,
+        command: u8,
+        server_capabilities: u64,
+    ) -> Relay<'a> {
         Relay {
             server,
             client,
@@ -139,10 +144,15 @@ impl<'a> Relay<'a> {
         match self.server.poll_recv(cx) {
             Poll::Ready(Ok(Some(buf))) => return Poll::Ready(Ok(buf)),
             Poll::Ready(Ok(None)) => {
-                let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
+                let cause = io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection",
+                );
                 return Poll::Ready(Err(Broken::Server { untouched, cause }));
             }
-            Poll::Ready(Err(cause)) => return Poll::Ready(Err(Broken::Server { untouched, cause })),
+            Poll::Ready(Err(cause)) => {
+                return Poll::Ready(Err(Broken::Server { untouched, cause }))
+            }
             Poll::Pending => {}
         }
         match self.client.map(|c| c.poll_hangup(cx)) {
@@ -159,7 +169,11 @@ impl<'a> Relay<'a> {
         // bytes [0, clear) may go to the client as they are
         let mut clear = 0;
         while clear < buf.len() {
-            match self.tracker.step(&buf[clear..]).map_err(|m| self.malformed(m))? {
+            match self
+                .tracker
+                .step(&buf[clear..])
+                .map_err(|m| self.malformed(m))?
+            {
                 Step::Pass(n) => {
                     clear += n;
                     // a PREPARE reply under DEPRECATE_EOF ends with its last definition
@@ -175,12 +189,18 @@ impl<'a> Relay<'a> {
                     return Ok(None);
                 }
                 Step::Control { n, kind } => {
-                    let packet = buf.get(clear..clear + n).ok_or_else(|| self.malformed(Malformed { what: "control packet" }))?;
+                    let packet = buf.get(clear..clear + n).ok_or_else(|| {
+                        self.malformed(Malformed {
+                            what: "control packet",
+                        })
+                    })?;
                     let first = clear == 0 && self.untouched();
                     let verdict = self.control(kind, packet, first)?;
                     match verdict {
                         control::Verdict::AsIs => clear += n,
-                        control::Verdict::Hold(error) => return Ok(Some(Progress::HeldError(error))),
+                        control::Verdict::Hold(error) => {
+                            return Ok(Some(Progress::HeldError(error)))
+                        }
                         control::Verdict::Replace(bytes) => {
                             let before = buf.split_to(clear);
                             self.pass(before);
@@ -222,7 +242,10 @@ impl<'a> Relay<'a> {
     }
 
     fn malformed(&self, m: Malformed) -> Broken {
-        Broken::Protocol { untouched: self.untouched(), what: m.what }
+        Broken::Protocol {
+            untouched: self.untouched(),
+            what: m.what,
+        }
     }
 }
 

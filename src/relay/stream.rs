@@ -27,13 +27,32 @@ pub async fn stream_command(
     continued: bool,
 ) -> Result<(), Upload> {
     let limit = inbox.max_allowed_packet();
-    let mut walk = PacketWalk { rest, more: continued, header: [0; HEADER], have: 0, total: if continued { MAX_PAYLOAD } else { rest }, ends_on_empty: false };
+    let mut walk = PacketWalk {
+        rest,
+        more: continued,
+        header: [0; HEADER],
+        have: 0,
+        total: if continued { MAX_PAYLOAD } else { rest },
+        ends_on_empty: false,
+    };
     upload(inbox, client, server, high_water, &mut walk, limit).await
 }
 
 /// Streams the client's file: packets until an empty one, which is passed on too.
-pub async fn stream_file(inbox: &mut Inbox, client: &Socket, server: &Socket, high_water: usize) -> Result<(), Upload> {
-    let mut walk = PacketWalk { rest: 0, more: true, header: [0; HEADER], have: 0, total: 0, ends_on_empty: true };
+pub async fn stream_file(
+    inbox: &mut Inbox,
+    client: &Socket,
+    server: &Socket,
+    high_water: usize,
+) -> Result<(), Upload> {
+    let mut walk = PacketWalk {
+        rest: 0,
+        more: true,
+        header: [0; HEADER],
+        have: 0,
+        total: 0,
+        ends_on_empty: true,
+    };
     upload(inbox, client, server, high_water, &mut walk, usize::MAX).await
 }
 
@@ -76,7 +95,10 @@ fn poll_client(
     match inbox.poll_bytes(cx, client) {
         Poll::Ready(Ok(Some(buf))) => return Poll::Ready(Ok(buf)),
         Poll::Ready(Ok(None)) => {
-            let gone = io::Error::new(io::ErrorKind::UnexpectedEof, "the client ended in the middle of a command");
+            let gone = io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the client ended in the middle of a command",
+            );
             return Poll::Ready(Err(Upload::Client(gone)));
         }
         Poll::Ready(Err(e)) => return Poll::Ready(Err(Upload::Client(e))),
@@ -123,7 +145,11 @@ impl PacketWalk {
                 self.have = 0;
                 self.rest = header.length;
                 self.total = self.total.saturating_add(header.length);
-                self.more = if self.ends_on_empty { header.length > 0 } else { header.length == MAX_PAYLOAD };
+                self.more = if self.ends_on_empty {
+                    header.length > 0
+                } else {
+                    header.length == MAX_PAYLOAD
+                };
             }
         }
         at
@@ -135,7 +161,14 @@ mod tests {
     use super::*;
 
     fn command(rest: usize, more: bool) -> PacketWalk {
-        PacketWalk { rest, more, header: [0; HEADER], have: 0, total: rest, ends_on_empty: false }
+        PacketWalk {
+            rest,
+            more,
+            header: [0; HEADER],
+            have: 0,
+            total: rest,
+            ends_on_empty: false,
+        }
     }
 
     #[test]
@@ -159,10 +192,20 @@ mod tests {
     fn a_file_ends_with_an_empty_packet_however_it_is_cut() {
         let bytes = [2, 0, 0, 2, 8, 8, 1, 0, 0, 3, 7, 0, 0, 0, 4, 99];
         for cut in 0..bytes.len() {
-            let mut walk =
-                PacketWalk { rest: 0, more: true, header: [0; HEADER], have: 0, total: 0, ends_on_empty: true };
+            let mut walk = PacketWalk {
+                rest: 0,
+                more: true,
+                header: [0; HEADER],
+                have: 0,
+                total: 0,
+                ends_on_empty: true,
+            };
             let first = walk.feed(&bytes[..cut]);
-            let second = if walk.finished() { 0 } else { walk.feed(&bytes[cut..]) };
+            let second = if walk.finished() {
+                0
+            } else {
+                walk.feed(&bytes[cut..])
+            };
             assert_eq!(first + second, 15, "cut at {cut}");
             assert!(walk.finished());
         }

@@ -11,7 +11,10 @@ const CAPS: u64 = PROTOCOL_41 | SESSION_TRACK;
 /// Two connected sockets: ours, and the peer's end.
 fn pair() -> (Socket, Socket) {
     let (a, b) = UnixStream::pair().expect("a socket pair");
-    (Socket::from_fd(a.into()).expect("ours"), Socket::from_fd(b.into()).expect("theirs"))
+    (
+        Socket::from_fd(a.into()).expect("ours"),
+        Socket::from_fd(b.into()).expect("theirs"),
+    )
 }
 
 fn packets(payloads: &[&[u8]]) -> Vec<u8> {
@@ -25,7 +28,14 @@ fn packets(payloads: &[&[u8]]) -> Vec<u8> {
 
 fn text_result() -> Vec<u8> {
     let eof = reply::eof(2, status::AUTOCOMMIT);
-    packets(&[&[1], b"\x03def\x00\x00\x00\x01a\x00\x0c\x3f\x00\x01\x00\x00\x00\x08\x81\x00\x00\x00\x00", &eof, b"\x011", b"\x012", &eof])
+    packets(&[
+        &[1],
+        b"\x03def\x00\x00\x00\x01a\x00\x0c\x3f\x00\x01\x00\x00\x00\x08\x81\x00\x00\x00\x00",
+        &eof,
+        b"\x011",
+        b"\x012",
+        &eof,
+    ])
 }
 
 /// Reads until `n` bytes are here.
@@ -58,7 +68,10 @@ fn a_result_arrives_byte_for_byte_however_the_server_cuts_it() {
             });
             let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
             assert!(matches!(relay.run().await, Ok(Progress::Done)));
-            assert_eq!((relay.end.status, relay.end.warnings), (Some(status::AUTOCOMMIT), 2));
+            assert_eq!(
+                (relay.end.status, relay.end.warnings),
+                (Some(status::AUTOCOMMIT), 2)
+            );
             assert_eq!(read(&client_end, bytes.len()).await, bytes);
         });
     }
@@ -73,8 +86,14 @@ fn tracked_changes_are_learnt_and_hidden_from_a_client_that_did_not_ask() {
             info: b"Rows matched: 3".to_vec(),
             changes: vec![
                 Change::Schema(b"shop".to_vec()),
-                Change::Variable { name: b"sql_mode".to_vec(), value: b"ANSI".to_vec() },
-                Change::Variable { name: b"time_zone".to_vec(), value: b"UTC".to_vec() },
+                Change::Variable {
+                    name: b"sql_mode".to_vec(),
+                    value: b"ANSI".to_vec(),
+                },
+                Change::Variable {
+                    name: b"time_zone".to_vec(),
+                    value: b"UTC".to_vec(),
+                },
             ],
             ..reply::Ok::default()
         };
@@ -86,11 +105,21 @@ fn tracked_changes_are_learnt_and_hidden_from_a_client_that_did_not_ask() {
             relay.client_capabilities = client_caps;
             assert!(matches!(relay.run().await, Ok(Progress::Done)));
             assert_eq!(relay.end.changes, ok.changes);
-            let got = client_end.recv().await.expect("readable").expect("not ended");
+            let got = client_end
+                .recv()
+                .await
+                .expect("readable")
+                .expect("not ended");
             let seen = reply::Ok::decode(&got[4..], client_caps).expect("an OK packet");
-            assert_eq!((seen.affected_rows, seen.info.as_slice()), (3, &b"Rows matched: 3"[..]));
+            assert_eq!(
+                (seen.affected_rows, seen.info.as_slice()),
+                (3, &b"Rows matched: 3"[..])
+            );
             assert_eq!(seen.changes.len(), visible);
-            assert_eq!(seen.status & status::SESSION_STATE_CHANGED != 0, visible > 0);
+            assert_eq!(
+                seen.status & status::SESSION_STATE_CHANGED != 0,
+                visible > 0
+            );
         }
     });
 }
@@ -100,7 +129,11 @@ fn a_held_error_is_not_shown_and_a_late_one_is() {
     run(|| async {
         let (server, server_end) = pair();
         let (client, client_end) = pair();
-        let refused = reply::Err { code: 1290, state: *b"HY000", message: b"read only".to_vec() };
+        let refused = reply::Err {
+            code: 1290,
+            state: *b"HY000",
+            message: b"read only".to_vec(),
+        };
         server_end.send(Buf::from_vec(packets(&[&refused.encode()])));
         let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
         relay.hold_errors = &[1290];
@@ -112,7 +145,13 @@ fn a_held_error_is_not_shown_and_a_late_one_is() {
         assert!(client_end.try_recv().is_none());
         // the same error behind rows is the client's
         let eof = reply::eof(0, 0);
-        let bytes = packets(&[&[1], b"\x03def\x00\x00\x00\x01a\x00\x0c\x3f\x00\x01\x00\x00\x00\x08\x81\x00\x00\x00\x00", &eof, b"\x011", &refused.encode()]);
+        let bytes = packets(&[
+            &[1],
+            b"\x03def\x00\x00\x00\x01a\x00\x0c\x3f\x00\x01\x00\x00\x00\x08\x81\x00\x00\x00\x00",
+            &eof,
+            b"\x011",
+            &refused.encode(),
+        ]);
         server_end.send(Buf::from_vec(bytes.clone()));
         let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
         relay.hold_errors = &[1290];
@@ -166,7 +205,10 @@ fn what_follows_a_reply_stays_on_the_connection() {
         let mut relay = Relay::new(&server, Some(&client), command::PING, CAPS | DEPRECATE_EOF);
         assert!(matches!(relay.run().await, Ok(Progress::Done)));
         assert_eq!(read(&client_end, one).await, bytes[..one]);
-        assert!(server.is_stale(), "unasked-for bytes make a connection unfit for its pool");
+        assert!(
+            server.is_stale(),
+            "unasked-for bytes make a connection unfit for its pool"
+        );
     });
 }
 
@@ -198,8 +240,14 @@ fn commands_are_cut_out_of_any_pieces() {
             let _ = peer.recv().await;
         });
         let first = next(&mut inbox, &socket).await.expect("a command");
-        assert_eq!((first.kind(), first.body()), (command::QUERY, &b"SELECT 1"[..]));
-        assert_eq!(next(&mut inbox, &socket).await.expect("a command").kind(), command::PING);
+        assert_eq!(
+            (first.kind(), first.body()),
+            (command::QUERY, &b"SELECT 1"[..])
+        );
+        assert_eq!(
+            next(&mut inbox, &socket).await.expect("a command").kind(),
+            command::PING
+        );
         let third = next(&mut inbox, &socket).await.expect("a command");
         assert!(third.is_whole());
         assert_eq!(third.body().len(), 10_000);
@@ -225,7 +273,15 @@ fn a_large_command_is_handed_over_by_its_first_part() {
             let got = read(&server_end, rest).await;
             assert!(got.iter().all(|b| *b == b'x'));
         });
-        let sent = stream_command(&mut inbox, &socket, &server, 64 << 10, first.rest, first.continued).await;
+        let sent = stream_command(
+            &mut inbox,
+            &socket,
+            &server,
+            64 << 10,
+            first.rest,
+            first.continued,
+        )
+        .await;
         assert!(sent.is_ok());
         assert!(!inbox.has_bytes());
     });

@@ -10,7 +10,11 @@ use crate::wire::handshake::ChangeUser;
 use crate::wire::{error, reply};
 
 /// Checking a schema reads only.
-const CHECK: Sniffed = Sniffed { verb: Verb::Use, access: Access::Read, ..super::commands::NEUTRAL };
+const CHECK: Sniffed = Sniffed {
+    verb: Verb::Use,
+    access: Access::Read,
+    ..super::commands::NEUTRAL
+};
 
 impl Session {
     /// Selects the schema that the client asked for, and tells it that it is in.
@@ -22,9 +26,11 @@ impl Session {
                 return Err(End::Told);
             }
         }
-        self.client.send(ok_packet(self.status, self.capabilities, sequence));
+        self.client
+            .send(ok_packet(self.status, self.capabilities, sequence));
         self.entry.set(super::registry::Activity::Idle, net::now());
-        self.client.set_deadline(Some(net::now() + self.idle_timeout));
+        self.client
+            .set_deadline(Some(net::now() + self.idle_timeout));
         Ok(())
     }
 
@@ -71,12 +77,29 @@ impl Session {
         };
         // whatever the outcome, the old session's state is gone, as on a server
         self.clear_session();
-        let (schema, collation) = (request.schema.clone().filter(|s| !s.is_empty()), request.collation);
-        self.client.set_deadline(Some(net::now() + self.shared.snapshot().proxy.login_timeout));
-        let (shared, entry, scramble, greeting) =
-            (self.shared.clone(), self.entry.clone(), self.scramble, self.greeting.clone());
+        let (schema, collation) = (
+            request.schema.clone().filter(|s| !s.is_empty()),
+            request.collation,
+        );
+        self.client.set_deadline(Some(
+            net::now() + self.shared.snapshot().proxy.login_timeout,
+        ));
+        let (shared, entry, scramble, greeting) = (
+            self.shared.clone(),
+            self.entry.clone(),
+            self.scramble,
+            self.greeting.clone(),
+        );
         let mut dialogue = Dialogue::new(&self.client, 1);
-        let admitted = login::change_user(&mut dialogue, &shared, &entry, request, &scramble, &greeting).await;
+        let admitted = login::change_user(
+            &mut dialogue,
+            &shared,
+            &entry,
+            request,
+            &scramble,
+            &greeting,
+        )
+        .await;
         let sequence = dialogue.sequence;
         match admitted {
             Ok((user, account, token)) => {
@@ -96,7 +119,10 @@ impl Session {
         if collation != 0 {
             self.collation = collation;
         }
-        self.state = self.shared.states.intern(initial_state(self.collation, &self.greeting));
+        self.state = self
+            .shared
+            .states
+            .intern(initial_state(self.collation, &self.greeting));
         self.state_changed();
         self.enter(schema, sequence).await
     }

@@ -7,10 +7,18 @@ use crate::sniff::{Access, Effects, Sniffed, Verb};
 use crate::wire::{capabilities, command, error, tracker};
 
 /// A command without SQL text: nothing is proven, so it goes to the primary.
-pub(super) const NEUTRAL: Sniffed = Sniffed { verb: Verb::Other, access: Access::Unsure, effects: Effects::empty(), hint: None };
+pub(super) const NEUTRAL: Sniffed = Sniffed {
+    verb: Verb::Other,
+    access: Access::Unsure,
+    effects: Effects::empty(),
+    hint: None,
+};
 
 /// The same for commands that set session state only.
-const SESSION_ONLY: Sniffed = Sniffed { verb: Verb::Use, ..NEUTRAL };
+const SESSION_ONLY: Sniffed = Sniffed {
+    verb: Verb::Use,
+    ..NEUTRAL
+};
 
 impl Session {
     /// One client command and its whole reply.
@@ -18,7 +26,11 @@ impl Session {
         if self.user.config.qps.is_some() && tracker::expects_reply(command.kind()) {
             if let Err(error) = Box::pin(self.pace()).await {
                 self.tell(&error);
-                return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+                return if command.is_whole() {
+                    Ok(())
+                } else {
+                    Err(End::Told)
+                };
             }
         }
         match command.kind() {
@@ -43,8 +55,13 @@ impl Session {
             command::RESET_CONNECTION => self.reset_connection(),
             command::CHANGE_USER => Box::pin(self.change_user(command)).await,
             command::PROCESS_KILL => Box::pin(self.process_kill(command)).await,
-            command::FIELD_LIST | command::STATISTICS | command::PROCESS_INFO | command::DEBUG | command::REFRESH
-            | command::CREATE_DB | command::DROP_DB => Box::pin(self.forward(command, &NEUTRAL)).await,
+            command::FIELD_LIST
+            | command::STATISTICS
+            | command::PROCESS_INFO
+            | command::DEBUG
+            | command::REFRESH
+            | command::CREATE_DB
+            | command::DROP_DB => Box::pin(self.forward(command, &NEUTRAL)).await,
             other => self.refuse(other, &command),
         }
     }
@@ -63,11 +80,17 @@ impl Session {
                 return Ok(());
             }
         };
-        match self.exchange(&mut lease, Outgoing::plain(&command), &mut attempt).await? {
+        match self
+            .exchange(&mut lease, Outgoing::plain(&command), &mut attempt)
+            .await?
+        {
             Ran::Done(end) => {
                 // servers without session tracking: the command itself says what changed
                 if command.kind() == command::INIT_DB && end.error.is_none() {
-                    self.state = self.shared.states.intern(self.state.with_schema(command.body()));
+                    self.state = self
+                        .shared
+                        .states
+                        .intern(self.state.with_schema(command.body()));
                     lease.state = self.state.clone();
                 }
                 self.finish(lease, end, sniffed, &[]);
@@ -88,6 +111,7 @@ impl Session {
                 return Ok(());
             }
         };
+        self.release_diagnostics(Effects::empty());
         if self.held.is_some() {
             self.forward(command, &SESSION_ONLY).await?;
         } else if self.capabilities & capabilities::DEPRECATE_EOF != 0 {
@@ -100,6 +124,7 @@ impl Session {
         self.capabilities = set(self.capabilities);
         if let Some(lease) = self.held.as_mut() {
             lease.capabilities = set(lease.capabilities);
+            lease.wanted = set(lease.wanted);
         }
         Ok(())
     }
@@ -139,6 +164,10 @@ impl Session {
             _ => error::unknown_command(),
         };
         self.client.send(error_packet(&error, 1));
-        if command.is_whole() { Ok(()) } else { Err(End::Told) }
+        if command.is_whole() {
+            Ok(())
+        } else {
+            Err(End::Told)
+        }
     }
 }

@@ -39,17 +39,28 @@ impl Session {
             Ok(plan) => plan,
             Err(error) => {
                 self.tell(&error);
-                return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+                return if command.is_whole() {
+                    Ok(())
+                } else {
+                    Err(End::Told)
+                };
             }
         };
         self.release_diagnostics(plan.sniffed.effects);
-        let mut attempt = Attempt { writes: plan.cursor || self.is_known_write(&plan.text), ..Attempt::default() };
+        let mut attempt = Attempt {
+            writes: plan.cursor || self.is_known_write(&plan.text),
+            ..Attempt::default()
+        };
         loop {
             let mut lease = match self.lease(&plan.sniffed, &mut attempt).await {
                 Ok(lease) => lease,
                 Err(error) => {
                     self.tell(&error);
-                    return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+                    return if command.is_whole() {
+                        Ok(())
+                    } else {
+                        Err(End::Told)
+                    };
                 }
             };
             let server_id = match self.prepared_on(&mut lease, plan.id).await {
@@ -64,12 +75,18 @@ impl Session {
                     lease.after = After::Reset;
                     self.forget_unless_held(lease);
                     self.tell(&error);
-                    return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+                    return if command.is_whole() {
+                        Ok(())
+                    } else {
+                        Err(End::Told)
+                    };
                 }
-                Err(PrepareFailed::Broken(broken)) => match self.broken(broken, true, &lease, &mut attempt)? {
-                    Ran::Lost => continue,
-                    _ => return Ok(()),
-                },
+                Err(PrepareFailed::Broken(broken)) => {
+                    match self.broken(broken, true, &lease, &mut attempt)? {
+                        Ran::Lost => continue,
+                        _ => return Ok(()),
+                    }
+                }
             };
             let out = self.outgoing_execute(&mut lease, &command, &plan, server_id);
             match self.exchange(&mut lease, out, &mut attempt).await? {
@@ -92,7 +109,9 @@ impl Session {
     }
 
     fn plan_execute(&mut self, command: &Command) -> Result<Plan, reply::Err> {
-        let id = statement_id(command).map(|id| self.statements.resolve(id)).unwrap_or(0);
+        let id = statement_id(command)
+            .map(|id| self.statements.resolve(id))
+            .unwrap_or(0);
         let capabilities = self.server_capabilities();
         let Some(statement) = self.statements.get(id) else {
             return Err(error::unknown_statement_handler(id, "mysqld_stmt_execute"));
@@ -105,24 +124,47 @@ impl Session {
                 .map_err(|_| error::malformed_packet())?
         } else {
             // COM_STMT_BULK_EXECUTE always carries its types
-            Execute { statement_id: id, flags: 0, iterations: 1, bound_flag_at: None, types: None }
+            Execute {
+                statement_id: id,
+                flags: 0,
+                iterations: 1,
+                bound_flag_at: None,
+                types: None,
+            }
         };
         if let Some(types) = head.types.clone() {
-            statement.types = command.bytes.get(HEADER..).and_then(|p| p.get(types)).map(Into::into);
+            statement.types = command
+                .bytes
+                .get(HEADER..)
+                .and_then(|p| p.get(types))
+                .map(Into::into);
         }
         let cursor = head.flags != 0;
         let mut sniffed = statement.sniffed;
         if cursor {
             // the connection is held while the cursor is open, and the session may write meanwhile
-            sniffed.access = if sniffed.access == Access::Read { Access::Unsure } else { sniffed.access };
+            sniffed.access = if sniffed.access == Access::Read {
+                Access::Unsure
+            } else {
+                sniffed.access
+            };
         }
-        Ok(Plan { id, sniffed, text: statement.text.clone(), head, cursor })
+        Ok(Plan {
+            id,
+            sniffed,
+            text: statement.text.clone(),
+            head,
+            cursor,
+        })
     }
 
     /// The server's id of the statement on this connection; prepares it there first if need be.
     async fn prepared_on(&mut self, lease: &mut Lease, id: u32) -> Result<u32, PrepareFailed> {
         let Some(statement) = self.statements.get(id) else {
-            return Err(PrepareFailed::Refused(error::unknown_statement_handler(id, "mysqld_stmt_execute")));
+            return Err(PrepareFailed::Refused(error::unknown_statement_handler(
+                id,
+                "mysqld_stmt_execute",
+            )));
         };
         let key = statement.key;
         if let Some(prepared) = lease.prepared.get(key) {
@@ -130,7 +172,10 @@ impl Session {
         }
         let (text, state) = (statement.text.clone(), statement.state.clone());
         let settled = std::mem::replace(&mut lease.after, After::Close);
-        let wanted = self.shared.states.intern(prepare_state(&lease.state, &state));
+        let wanted = self
+            .shared
+            .states
+            .intern(prepare_state(&lease.state, &state));
         let before = lease.state.clone();
         change_state(lease, &wanted).await?;
         let mut out = Vec::new();
@@ -139,7 +184,12 @@ impl Session {
         payload.extend_from_slice(&text);
         frame(&payload, 0, &mut out);
         lease.socket.send(Buf::from_vec(out));
-        let mut relay = Relay::new(&lease.socket, None, command::STMT_PREPARE, lease.capabilities);
+        let mut relay = Relay::new(
+            &lease.socket,
+            None,
+            command::STMT_PREPARE,
+            lease.capabilities,
+        );
         relay.run().await.map_err(PrepareFailed::Broken)?;
         let end = relay.end;
         if !self.pins.is_empty() {
@@ -148,25 +198,41 @@ impl Session {
         }
         lease.after = settled;
         let Some(ok) = end.prepared else {
-            let error = end.error.unwrap_or_else(|| error::own("a server answered COM_STMT_PREPARE with neither OK nor error"));
+            let error = end.error.unwrap_or_else(|| {
+                error::own("a server answered COM_STMT_PREPARE with neither OK nor error")
+            });
             return Err(PrepareFailed::Refused(error));
         };
-        let here = Prepared { server_id: ok.statement_id, parameters: ok.parameters, columns: ok.columns, types_of: 0 };
+        let here = Prepared {
+            server_id: ok.statement_id,
+            parameters: ok.parameters,
+            columns: ok.columns,
+            types_of: 0,
+        };
         keep_prepared(lease, key, here);
         Ok(ok.statement_id)
     }
 
     /// The client's command for this connection: the server's statement id, and types it has not seen.
-    fn outgoing_execute(&mut self, lease: &mut Lease, command: &Command, plan: &Plan, server_id: u32) -> Outgoing {
+    fn outgoing_execute(
+        &mut self,
+        lease: &mut Lease,
+        command: &Command,
+        plan: &Plan,
+        server_id: u32,
+    ) -> Outgoing {
         let free = self.pins.is_empty();
         let mut bytes = command.bytes.clone();
-        if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at) {
+        if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
+        {
             if let Some(prepared) = lease.prepared.get(statement.key) {
                 let unknown_here = prepared.types_of != statement.token;
                 prepared.types_of = statement.token;
-                let small =
-                    command.is_whole() && command.bytes.len() + 2 * usize::from(statement.parameters) < MAX_PAYLOAD;
-                if let (None, true, Some(types), true) = (&plan.head.types, unknown_here, &statement.types, small) {
+                let small = command.is_whole()
+                    && command.bytes.len() + 2 * usize::from(statement.parameters) < MAX_PAYLOAD;
+                if let (None, true, Some(types), true) =
+                    (&plan.head.types, unknown_here, &statement.types, small)
+                {
                     bytes = reframed(&with_types(&command.bytes[HEADER..], at, types), command);
                 }
             }
@@ -174,6 +240,7 @@ impl Session {
         Outgoing {
             bytes: with_statement_id(bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
+            clears_diagnostics: plan.sniffed.effects.contains(Effects::DIAGNOSTICS) && free,
             needs_last_insert_id: plan.sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
             heals: lease.guarded && free,
             ..Outgoing::plain(command)
@@ -193,7 +260,9 @@ impl Session {
     }
 
     pub(super) async fn fetch(&mut self, command: Command) -> Result<(), End> {
-        let id = statement_id(&command).map(|id| self.statements.resolve(id)).unwrap_or(0);
+        let id = statement_id(&command)
+            .map(|id| self.statements.resolve(id))
+            .unwrap_or(0);
         let Some(statement) = self.statements.get(id) else {
             self.tell(&error::unknown_statement_handler(id, "mysqld_stmt_fetch"));
             return Ok(());
@@ -201,18 +270,25 @@ impl Session {
         let (key, open) = (statement.key, statement.cursor);
         let lease = self.held.take().filter(|_| open);
         let Some(mut lease) = lease else {
-            self.tell(&error::no_open_cursor(id));
+            self.tell(&error::no_open_cursor(id, self.dialect.mariadb));
             return Ok(());
         };
         let Some(server_id) = lease.prepared.get(key).map(|p| p.server_id) else {
             self.held = Some(lease);
-            self.tell(&error::no_open_cursor(id));
+            self.tell(&error::no_open_cursor(id, self.dialect.mariadb));
             return Ok(());
         };
-        let out = Outgoing { bytes: with_statement_id(command.bytes.clone(), server_id), ..Outgoing::plain(&command) };
-        match self.exchange(&mut lease, out, &mut Attempt::default()).await? {
+        let out = Outgoing {
+            bytes: with_statement_id(command.bytes.clone(), server_id),
+            ..Outgoing::plain(&command)
+        };
+        match self
+            .exchange(&mut lease, out, &mut Attempt::default())
+            .await?
+        {
             Ran::Done(end) => {
-                let last = end.error.is_some() || end.status.is_some_and(|s| s & status::LAST_ROW_SENT != 0);
+                let last = end.error.is_some()
+                    || end.status.is_some_and(|s| s & status::LAST_ROW_SENT != 0);
                 if let (Some(statement), true) = (self.statements.get(id), last) {
                     statement.cursor = false;
                 }
@@ -226,12 +302,21 @@ impl Session {
 
     /// No reply: an error waits for the EXECUTE. The connection is held from the first part on.
     pub(super) async fn long_data(&mut self, command: Command) -> Result<(), End> {
-        let id = statement_id(&command).map(|id| self.statements.resolve(id)).unwrap_or(0);
+        let id = statement_id(&command)
+            .map(|id| self.statements.resolve(id))
+            .unwrap_or(0);
         let Some(statement) = self.statements.get(id) else {
-            return if command.is_whole() { Ok(()) } else { Err(End::ClientGone) };
+            return if command.is_whole() {
+                Ok(())
+            } else {
+                Err(End::ClientGone)
+            };
         };
         // the session may write before it executes: never on a replica
-        let sniffed = Sniffed { access: Access::Unsure, ..statement.sniffed };
+        let sniffed = Sniffed {
+            access: Access::Unsure,
+            ..statement.sniffed
+        };
         let mut attempt = Attempt::default();
         let failed = match self.lease(&sniffed, &mut attempt).await {
             Err(error) => error,
@@ -250,10 +335,20 @@ impl Session {
         if let Some(statement) = self.statements.get(id) {
             statement.failed = Some(failed);
         }
-        if command.is_whole() { Ok(()) } else { Err(End::ClientGone) }
+        if command.is_whole() {
+            Ok(())
+        } else {
+            Err(End::ClientGone)
+        }
     }
 
-    async fn send_long_data(&mut self, mut lease: Lease, command: Command, id: u32, server_id: u32) -> Result<(), End> {
+    async fn send_long_data(
+        &mut self,
+        mut lease: Lease,
+        command: Command,
+        id: u32,
+        server_id: u32,
+    ) -> Result<(), End> {
         lease.after = After::Close;
         let mut out = Outgoing::plain(&command);
         out.bytes = with_statement_id(command.bytes.clone(), server_id);
@@ -282,12 +377,19 @@ impl Session {
 /// What a text means hangs on the schema, the SQL mode and the character sets; the rest of the
 /// connection's state stays (changing autocommit would end a transaction).
 fn prepare_state(now: &State, then: &State) -> State {
-    const MEANING: [&[u8]; 4] = [b"sql_mode", b"character_set_client", b"character_set_connection", b"collation_connection"];
+    const MEANING: [&[u8]; 4] = [
+        b"sql_mode",
+        b"character_set_client",
+        b"character_set_connection",
+        b"collation_connection",
+    ];
     let mut state = now.clone();
     if then.schema.is_some() {
         state.schema.clone_from(&then.schema);
     }
-    state.variables.retain(|(name, _)| !MEANING.contains(&&**name));
+    state
+        .variables
+        .retain(|(name, _)| !MEANING.contains(&&**name));
     for name in MEANING {
         if let Some(value) = then.variable(name) {
             state = state.with_variable(name, value);

@@ -18,7 +18,11 @@ impl Session {
     pub(super) fn finish(&mut self, mut lease: Lease, end: TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
         // the common case: a read that changed nothing
         let plain = end.error.is_none() && end.warnings == 0 && end.changes.is_empty();
-        if plain && sniffed.access == Access::Read && self.pins.is_empty() && sniffed.effects.is_empty() {
+        if plain
+            && sniffed.access == Access::Read
+            && self.pins.is_empty()
+            && sniffed.effects.is_empty()
+        {
             if let Some(flags) = end.status.filter(|s| s & status::IN_TRANS == 0) {
                 self.status = flags;
                 lease.status = flags;
@@ -34,8 +38,17 @@ impl Session {
         if let Some(id) = end.last_insert_id {
             self.last_insert_id = id;
         }
+        let warned = self.leaves_warnings(sniffed, sql);
         self.update_pins(&end, sniffed, was_in_transaction);
-        if !lease.tracking && sniffed.effects.intersects(Effects::SET_SESSION | Effects::USE | Effects::CALL) {
+        self.pins.set(
+            Pins::DIAGNOSTICS,
+            warned || self.pins.contains(Pins::DIAGNOSTICS),
+        );
+        if !lease.tracking
+            && sniffed
+                .effects
+                .intersects(Effects::SET_SESSION | Effects::USE | Effects::CALL)
+        {
             // a server that reports nothing: what was set is only known to the connection
             self.pins |= Pins::VARIABLE;
         }
@@ -65,7 +78,10 @@ impl Session {
         if lease.note_changes(&end.changes, &self.shared.states) {
             self.pins |= Pins::VARIABLE;
         }
-        let reported = end.changes.iter().any(|c| matches!(c, Change::Variable { .. } | Change::Schema(_)));
+        let reported = end
+            .changes
+            .iter()
+            .any(|c| matches!(c, Change::Variable { .. } | Change::Schema(_)));
         if !Rc::ptr_eq(&lease.state, &self.state) {
             self.state = lease.state.clone();
             self.state_changed();
@@ -77,11 +93,19 @@ impl Session {
     pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
         if let Some(mode) = self.state.variable(b"sql_mode") {
-            self.dialect.ansi_quotes = mode.windows(11).any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
+            self.dialect.ansi_quotes = mode
+                .windows(11)
+                .any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
         }
-        let charset = self.state.variable(b"character_set_client").unwrap_or_default();
+        let charset = self
+            .state
+            .variable(b"character_set_client")
+            .unwrap_or_default();
         self.dialect.ambiguous_bytes = AMBIGUOUS.contains(&charset);
-        let seconds = self.state.variable(b"wait_timeout").and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
+        let seconds = self
+            .state
+            .variable(b"wait_timeout")
+            .and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
         if let Some(seconds) = seconds {
             self.idle_timeout = Duration::from_secs(seconds);
         }
@@ -109,7 +133,8 @@ impl Session {
         if let Some(flags) = end.status {
             let in_transaction = flags & status::IN_TRANS != 0;
             self.pins.set(Pins::TRANSACTION, in_transaction);
-            let used_up = was_in_transaction || (sniffed.verb != Verb::Set && sniffed.verb != Verb::Use);
+            let used_up =
+                was_in_transaction || (sniffed.verb != Verb::Set && sniffed.verb != Verb::Use);
             if !in_transaction && used_up {
                 self.pins.remove(Pins::NEXT_TRANSACTION);
             }
@@ -125,7 +150,10 @@ impl Session {
     /// The server says that session state changed, and neither a reported value nor the statement's text
     /// explains it: a function or procedure did something.
     fn hides_state(&self, end: &TurnEnd, sniffed: &Sniffed, explained: bool) -> bool {
-        let changed = end.changes.iter().any(|c| matches!(c, Change::State(v) if v == b"1"));
+        let changed = end
+            .changes
+            .iter()
+            .any(|c| matches!(c, Change::State(v) if v == b"1"));
         changed && !explained && !sniffed.effects.intersects(EXPLAINS)
     }
 
@@ -161,7 +189,11 @@ const AMBIGUOUS: [&[u8]; 5] = [b"big5", b"cp932", b"gb18030", b"gbk", b"sjis"];
 
 /// Which effects hold the connection, by which reason, and whether also after an error.
 const PINNING: [(Effects, Pins, bool); 11] = [
-    (Effects::CREATES_TEMPORARY_TABLE, Pins::TEMPORARY_TABLE, false),
+    (
+        Effects::CREATES_TEMPORARY_TABLE,
+        Pins::TEMPORARY_TABLE,
+        false,
+    ),
     (Effects::LOCKS_TABLES, Pins::LOCK_TABLES, false),
     (Effects::FLUSHES_WITH_LOCK, Pins::FLUSH_LOCK, true),
     (Effects::GET_LOCK, Pins::GET_LOCK, true),
@@ -184,5 +216,8 @@ const EXPLAINS: Effects = Effects::CREATES_TEMPORARY_TABLE
 
 /// Errors after which the server closes the connection: shutdown, killed, communication errors.
 fn is_fatal(code: u16) -> bool {
-    matches!(code, 1053 | 1077 | 1079 | 1080 | 1152..=1161 | 1184 | 1927 | 3169 | 4031)
+    matches!(
+        code,
+        1053 | 1077 | 1079 | 1080 | 1152..=1161 | 1184 | 1927 | 3169 | 4031
+    )
 }

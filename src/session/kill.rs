@@ -3,9 +3,9 @@
 //! Ids that Umpire gave out tell the worker that owns the session; the victim's worker sends
 //! `KILL QUERY thread` to the server over a connection of its own, so that it works while every pooled
 //! connection is busy.
+use super::promise::Promise;
 use super::registry::Entry;
 use super::shared::{KillElsewhere, KillOutcome, Shared};
-use super::promise::Promise;
 use super::{End, Session};
 use crate::backend::Want;
 use crate::net::{self, Buf};
@@ -44,7 +44,12 @@ impl Session {
             self.tell(&error::malformed_packet());
             return Ok(());
         };
-        self.kill(Kill { id: u64::from(id), query: false, hard: true }).await
+        self.kill(Kill {
+            id: u64::from(id),
+            query: false,
+            hard: true,
+        })
+        .await
     }
 
     async fn kill_somewhere(&self, id: u32, query_only: bool) -> KillOutcome {
@@ -54,14 +59,29 @@ impl Session {
             return kill_here(&self.shared, id, query_only, Some(&user)).await;
         }
         let done = Promise::default();
-        (self.shared.kill_elsewhere)(KillElsewhere { worker, id, query_only, user, done: done.clone() });
-        done.wait_until(net::now() + 2 * KILL_DEADLINE).await.unwrap_or(KillOutcome::NoSuchThread)
+        (self.shared.kill_elsewhere)(KillElsewhere {
+            worker,
+            id,
+            query_only,
+            user,
+            done: done.clone(),
+        });
+        done.wait_until(net::now() + 2 * KILL_DEADLINE)
+            .await
+            .unwrap_or(KillOutcome::NoSuchThread)
     }
 }
 
 /// Kills a session of this worker. `user`: only if it is this user's; None: the administrator asks.
-pub async fn kill_here(shared: &Rc<Shared>, id: u32, query_only: bool, user: Option<&str>) -> KillOutcome {
-    let Some(entry) = shared.registry.get(id) else { return KillOutcome::NoSuchThread };
+pub async fn kill_here(
+    shared: &Rc<Shared>,
+    id: u32,
+    query_only: bool,
+    user: Option<&str>,
+) -> KillOutcome {
+    let Some(entry) = shared.registry.get(id) else {
+        return KillOutcome::NoSuchThread;
+    };
     if user.is_some_and(|u| u != &**entry.user.borrow()) {
         return KillOutcome::NotOwner;
     }
@@ -74,15 +94,26 @@ pub async fn kill_here(shared: &Rc<Shared>, id: u32, query_only: bool, user: Opt
 
 /// Interrupts what the session runs on a server now, if it runs something.
 async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
-    let (Some(on), Some(account)) = (entry.on_server.get(), shared.known_account(&entry.user.borrow())) else { return };
+    let (Some(on), Some(account)) = (
+        entry.on_server.get(),
+        shared.known_account(&entry.user.borrow()),
+    ) else {
+        return;
+    };
     let running = entry.activity() == super::registry::Activity::Running;
     if !running {
         return;
     }
     let snapshot = shared.snapshot();
-    let found = snapshot.groups.iter().find_map(|g| Some((g, g.servers.iter().find(|s| s.id == on.server)?)));
+    let found = snapshot
+        .groups
+        .iter()
+        .find_map(|g| Some((g, g.servers.iter().find(|s| s.id == on.server)?)));
     let Some((group, server)) = found else { return };
-    let state = shared.states.intern(crate::backend::initial_state(u16::from(group.greeting.collation), &group.greeting));
+    let state = shared.states.intern(crate::backend::initial_state(
+        u16::from(group.greeting.collation),
+        &group.greeting,
+    ));
     let want = Want {
         server,
         account: &account,

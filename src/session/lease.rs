@@ -37,7 +37,11 @@ pub(super) struct Attempt {
 
 impl Session {
     /// Borrows a connection for the statement, or says why there is none. Waits at most `lease_timeout`.
-    pub(super) async fn lease(&mut self, sniffed: &Sniffed, attempt: &mut Attempt) -> Result<Lease, reply::Err> {
+    pub(super) async fn lease(
+        &mut self,
+        sniffed: &Sniffed,
+        attempt: &mut Attempt,
+    ) -> Result<Lease, reply::Err> {
         if let Some(lease) = self.held.take() {
             return Ok(lease);
         }
@@ -77,18 +81,27 @@ impl Session {
     }
 
     /// The user's group in this snapshot.
-    pub(super) fn group<'s>(&mut self, snapshot: &'s Snapshot) -> Result<&'s Arc<Group>, reply::Err> {
+    pub(super) fn group<'s>(
+        &mut self,
+        snapshot: &'s Snapshot,
+    ) -> Result<&'s Arc<Group>, reply::Err> {
         if self.group.epoch != snapshot.epoch {
             let name = &self.user.config.group;
             let index = snapshot.groups.iter().position(|g| g.name == *name);
-            self.group = GroupIndex { epoch: snapshot.epoch, index: index.unwrap_or(usize::MAX) };
+            self.group = GroupIndex {
+                epoch: snapshot.epoch,
+                index: index.unwrap_or(usize::MAX),
+            };
             if let Some(user) = snapshot.users.get(&*self.user.config.name) {
                 // limits may have changed; a user that is gone keeps its sessions until they end
                 self.user = user.clone();
             }
         }
         snapshot.groups.get(self.group.index).ok_or_else(|| {
-            error::own(&format!("group '{}' is no longer configured: connect again", self.user.config.group))
+            error::own(&format!(
+                "group '{}' is no longer configured: connect again",
+                self.user.config.group
+            ))
         })
     }
 
@@ -97,7 +110,11 @@ impl Session {
         let context = Context {
             held: self.held.is_some(),
             autocommit_off: self.status & status::AUTOCOMMIT == 0,
-            now: if last_write == 0 { 0 } else { net::monotonic_nanos() },
+            now: if last_write == 0 {
+                0
+            } else {
+                net::monotonic_nanos()
+            },
             last_write,
             known_write: attempt.writes,
             seed: self.shared.seed(),
@@ -110,9 +127,16 @@ impl Session {
 
     /// Holds a user with a rate to it by waiting; an error if the wait would be longer than `lease_timeout`.
     pub(super) async fn pace(&mut self) -> Result<(), reply::Err> {
-        let Some(rate) = self.user.config.qps else { return Ok(()) };
+        let Some(rate) = self.user.config.qps else {
+            return Ok(());
+        };
         // a hundredth of a second's worth at once, so that waiting is spread evenly
-        let wait = throttle::admit(&self.user.paid_until, rate, rate / 100, net::monotonic_nanos());
+        let wait = throttle::admit(
+            &self.user.paid_until,
+            rate,
+            rate / 100,
+            net::monotonic_nanos(),
+        );
         if wait == 0 {
             return Ok(());
         }
@@ -156,8 +180,16 @@ impl Session {
 
     fn leased(&self, lease: Lease, group: &Group, server: usize) -> Lease {
         let stats = &self.shared.stats;
-        if group.primary == Some(server) { &stats.turns_to_primary } else { &stats.turns_to_replica }.add(1);
-        self.entry.on_server.set(Some(OnServer { server: lease.server.id, thread_id: lease.thread_id }));
+        if group.primary == Some(server) {
+            &stats.turns_to_primary
+        } else {
+            &stats.turns_to_replica
+        }
+        .add(1);
+        self.entry.on_server.set(Some(OnServer {
+            server: lease.server.id,
+            thread_id: lease.thread_id,
+        }));
         lease
     }
 
@@ -173,19 +205,26 @@ impl Session {
         let address = &group.servers[server].address;
         match failed {
             LeaseError::Refused(error) => Err(error),
-            LeaseError::Timeout(why) => Err(error::own(&format!("no connection to {address} in time: {why}"))),
+            LeaseError::Timeout(why) => Err(error::own(&format!(
+                "no connection to {address} in time: {why}"
+            ))),
             LeaseError::Unreachable(why) => {
                 attempt.tries = attempt.tries.saturating_add(1);
                 attempt.avoid = Some(group.servers[server].id);
-                let another = group.primary != Some(server) && usize::from(attempt.tries) < group.servers.len();
+                let another = group.primary != Some(server)
+                    && usize::from(attempt.tries) < group.servers.len();
                 if another {
                     return Ok(());
                 }
                 let now = net::now();
                 if now >= until {
-                    return Err(error::own(&format!("server {address} cannot be reached: {why}")));
+                    return Err(error::own(&format!(
+                        "server {address} cannot be reached: {why}"
+                    )));
                 }
-                self.shared.topology_changed(until.min(now + PRIMARY_RETRY)).await;
+                self.shared
+                    .topology_changed(until.min(now + PRIMARY_RETRY))
+                    .await;
                 Ok(())
             }
         }
@@ -195,7 +234,9 @@ impl Session {
     pub(super) fn settle(&mut self, mut lease: Lease) {
         use crate::backend::After;
         self.entry.pins.set(self.pins);
-        self.entry.in_transaction.set(self.pins.contains(Pins::TRANSACTION));
+        self.entry
+            .in_transaction
+            .set(self.pins.contains(Pins::TRANSACTION));
         if self.pins.is_empty() {
             lease.after = After::Return;
             self.entry.on_server.set(None);

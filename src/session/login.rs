@@ -23,9 +23,18 @@ use subtle::ConstantTimeEq;
 const MESSAGE_LIMIT: usize = 128 * 1024;
 
 /// What Umpire does not speak itself, whatever the servers offer.
-const NOT_OFFERED: u64 = SSL | COMPRESS | ZSTD_COMPRESSION | MULTI_FACTOR_AUTH | MARIADB_COM_MULTI | SSL_VERIFY_SERVER_CERT;
+const NOT_OFFERED: u64 = SSL
+    | COMPRESS
+    | ZSTD_COMPRESSION
+    | MULTI_FACTOR_AUTH
+    | MARIADB_COM_MULTI
+    | SSL_VERIFY_SERVER_CERT;
 /// What every client of this century sends, and Umpire needs.
-const ALWAYS_OFFERED: u64 = PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH | PLUGIN_AUTH_LENENC_CLIENT_DATA | CONNECT_WITH_DB;
+const ALWAYS_OFFERED: u64 = PROTOCOL_41
+    | SECURE_CONNECTION
+    | PLUGIN_AUTH
+    | PLUGIN_AUTH_LENENC_CLIENT_DATA
+    | CONNECT_WITH_DB;
 
 /// A client that proved who it is.
 pub struct LoggedIn {
@@ -68,7 +77,11 @@ pub struct Dialogue<'a> {
 
 impl<'a> Dialogue<'a> {
     pub fn new(client: &'a Socket, sequence: u8) -> Dialogue<'a> {
-        Dialogue { client, assembler: Assembler::new(MESSAGE_LIMIT), sequence }
+        Dialogue {
+            client,
+            assembler: Assembler::new(MESSAGE_LIMIT),
+            sequence,
+        }
     }
 
     pub fn send(&mut self, payload: &[u8]) {
@@ -84,13 +97,22 @@ impl<'a> Dialogue<'a> {
                 self.sequence = sequence.wrapping_add(1);
                 return Ok(payload);
             }
-            let buf = self.client.recv().await.ok().flatten().ok_or(Refused::Gone)?;
+            let buf = self
+                .client
+                .recv()
+                .await
+                .ok()
+                .flatten()
+                .ok_or(Refused::Gone)?;
             self.assembler.push(&buf).map_err(|m| self.malformed(m))?;
         }
     }
 
     pub fn refuse(&self, error: reply::Err) -> Refused {
-        Refused::Error { error, sequence: self.sequence }
+        Refused::Error {
+            error,
+            sequence: self.sequence,
+        }
     }
 
     fn malformed(&self, m: Malformed) -> Refused {
@@ -105,7 +127,11 @@ impl<'a> Dialogue<'a> {
 }
 
 /// Greets the client and finds out who it is. The OK is the caller's to send.
-pub async fn login(dialogue: &mut Dialogue<'_>, shared: &Shared, entry: &Entry) -> Result<LoggedIn, Refused> {
+pub async fn login(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+    entry: &Entry,
+) -> Result<LoggedIn, Refused> {
     let snapshot = shared.snapshot();
     let Some(group) = snapshot.groups.first() else {
         return Err(dialogue.refuse(error::own("no server group is configured: add a [[group]]")));
@@ -122,8 +148,15 @@ pub async fn login(dialogue: &mut Dialogue<'_>, shared: &Shared, entry: &Entry) 
     }
     let response = Response::decode(&payload).map_err(|m| dialogue.malformed(m))?;
     *entry.user.borrow_mut() = response.user.as_str().into();
-    let claim = Claim { user: response.user, auth: response.auth, plugin: response.auth_plugin };
-    let (user, account, token) = admit(dialogue, shared, &snapshot, entry, &claim, &scramble, &greeting).await?;
+    let claim = Claim {
+        user: response.user,
+        auth: response.auth,
+        plugin: response.auth_plugin,
+    };
+    let (user, account, token) = admit(
+        dialogue, shared, &snapshot, entry, &claim, &scramble, &greeting,
+    )
+    .await?;
     Ok(LoggedIn {
         capabilities: (response.capabilities & offered) | PROTOCOL_41,
         collation: response.collation,
@@ -147,8 +180,15 @@ pub async fn change_user(
     greeting: &Arc<Greeting>,
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
     let snapshot = shared.snapshot();
-    let claim = Claim { user: request.user, auth: request.auth, plugin: request.auth_plugin };
-    admit(dialogue, shared, &snapshot, entry, &claim, scramble, greeting).await
+    let claim = Claim {
+        user: request.user,
+        auth: request.auth,
+        plugin: request.auth_plugin,
+    };
+    admit(
+        dialogue, shared, &snapshot, entry, &claim, scramble, greeting,
+    )
+    .await
 }
 
 /// Who a client says it is, and its first proof.
@@ -167,14 +207,21 @@ async fn admit(
     scramble: &[u8; 20],
     greeting: &Greeting,
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
-    let user = snapshot.users.get(claim.user.as_str()).filter(|u| address_allowed(u, &entry.peer));
+    let user = snapshot
+        .users
+        .get(claim.user.as_str())
+        .filter(|u| address_allowed(u, &entry.peer));
     let nobody = Secret::Plain(String::from_utf8_lossy(&new_scramble()).into_owned());
     // an unknown user goes through the same steps, so that names cannot be guessed from the answers
     let secret = user.map_or(&nobody, |u| &u.config.secret);
     let proof = prove(dialogue, shared, entry, claim, secret, scramble, greeting).await?;
     let (Some(user), Some(password)) = (user, proof.password) else {
         shared.stats.logins_failed.add(1);
-        return Err(dialogue.refuse(error::access_denied(&claim.user, &host_of(&entry.peer), proof.gave_password)));
+        return Err(dialogue.refuse(error::access_denied(
+            &claim.user,
+            &host_of(&entry.peer),
+            proof.gave_password,
+        )));
     };
     if !user.sessions.try_take() {
         return Err(dialogue.refuse(error::too_many_user_connections(&claim.user)));
@@ -223,23 +270,42 @@ async fn prove(
     let password = match secret {
         Secret::Plain(plain) => check_plain(dialogue, plain, &auth, &fresh, wanted),
         Secret::Native(stage2) => native::verify(&auth, &fresh, stage2).map(Password::Stage1),
-        Secret::CachingSha2 { rounds, salt, digest } => {
-            let stored = Stored { rounds: *rounds, salt, digest };
+        Secret::CachingSha2 {
+            rounds,
+            salt,
+            digest,
+        } => {
+            let stored = Stored {
+                rounds: *rounds,
+                salt,
+                digest,
+            };
             check_stored(dialogue, shared, entry, &claim.user, stored, &auth, &fresh).await?
         }
     };
-    Ok(Proof { password, gave_password })
+    Ok(Proof {
+        password,
+        gave_password,
+    })
 }
 
-fn check_plain(dialogue: &mut Dialogue<'_>, plain: &str, auth: &[u8], scramble: &[u8; 20], plugin: &str) -> Option<Password> {
+fn check_plain(
+    dialogue: &mut Dialogue<'_>,
+    plain: &str,
+    auth: &[u8],
+    scramble: &[u8; 20],
+    plugin: &str,
+) -> Option<Password> {
     let password = || Password::Plain(plain.as_bytes().into());
     if plain.is_empty() || auth.is_empty() {
         return (plain.is_empty() && auth.is_empty()).then(password);
     }
     if plugin == NATIVE {
-        return native::verify(auth, scramble, &native::stage2(plain.as_bytes())).map(|_| password());
+        return native::verify(auth, scramble, &native::stage2(plain.as_bytes()))
+            .map(|_| password());
     }
-    let right = caching_sha2::verify_fast(auth, scramble, &caching_sha2::fast_digest(plain.as_bytes()));
+    let right =
+        caching_sha2::verify_fast(auth, scramble, &caching_sha2::fast_digest(plain.as_bytes()));
     if right {
         dialogue.send(&FAST_AUTH_OK);
     }
@@ -291,17 +357,24 @@ async fn check_stored(
         (Peer::Unix, Some((0, password))) if answer.len() < 256 => Some(password.to_vec()),
         _ => shared.keys.decrypt_password(&answer, scramble),
     };
-    Ok(plain.filter(|p| matches_stored(p, &stored)).map(|p| Password::Plain(p.into())))
+    Ok(plain
+        .filter(|p| matches_stored(p, &stored))
+        .map(|p| Password::Plain(p.into())))
 }
 
 fn matches_stored(password: &[u8], stored: &Stored<'_>) -> bool {
-    caching_sha2::stored_digest(password, stored.salt, stored.rounds).ct_eq(stored.digest).into()
+    caching_sha2::stored_digest(password, stored.salt, stored.rounds)
+        .ct_eq(stored.digest)
+        .into()
 }
 
 fn address_allowed(user: &User, peer: &Peer) -> bool {
     match peer {
         Peer::Unix => true,
-        Peer::Tcp(address) => user.config.allow.is_empty() || user.config.allow.iter().any(|c| c.contains(address.ip())),
+        Peer::Tcp(address) => {
+            user.config.allow.is_empty()
+                || user.config.allow.iter().any(|c| c.contains(address.ip()))
+        }
     }
 }
 
@@ -317,7 +390,12 @@ fn offered_capabilities(greeting: &Greeting) -> u64 {
     (greeting.capabilities & !NOT_OFFERED) | ALWAYS_OFFERED
 }
 
-fn encode_greeting(greeting: &Greeting, connection_id: u32, scramble: [u8; 20], capabilities: u64) -> Vec<u8> {
+fn encode_greeting(
+    greeting: &Greeting,
+    connection_id: u32,
+    scramble: [u8; 20],
+    capabilities: u64,
+) -> Vec<u8> {
     let known = greeting.auth_plugin == CACHING_SHA2;
     handshake::Greeting {
         version: greeting.version.clone(),

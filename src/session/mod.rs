@@ -19,9 +19,9 @@ mod query;
 pub mod registry;
 pub mod shared;
 mod statements;
-mod turn;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use crate::backend::{initial_state, Account, Lease, State};
 use crate::config::Proxy;
@@ -88,7 +88,10 @@ pub struct Session {
 /// Serves one accepted connection until it ends. `refused`: the proxy has no place for it (1040).
 pub async fn serve(client: Socket, shared: Rc<Shared>, refused: bool) {
     let entry = shared.registry.add(client.peer(), net::now());
-    let _listed = Listed { shared: shared.clone(), id: entry.id };
+    let _listed = Listed {
+        shared: shared.clone(),
+        id: entry.id,
+    };
     if refused {
         shared.stats.clients_refused.add(1);
         client.send(error_packet(&error::too_many_connections(), 0));
@@ -141,10 +144,19 @@ enum Next {
 }
 
 impl Session {
-    fn new(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>, who: LoggedIn, proxy: &Proxy, rest: Vec<u8>) -> Session {
+    fn new(
+        client: Socket,
+        shared: Rc<Shared>,
+        entry: Rc<Entry>,
+        who: LoggedIn,
+        proxy: &Proxy,
+        rest: Vec<u8>,
+    ) -> Session {
         let mut inbox = Inbox::new(proxy.max_allowed_packet);
         inbox.push_front(Buf::from_vec(rest));
-        let state = shared.states.intern(initial_state(who.collation, &who.greeting));
+        let state = shared
+            .states
+            .intern(initial_state(who.collation, &who.greeting));
         entry.group.set(who.user.group);
         let mut session = Session {
             client,
@@ -202,7 +214,9 @@ impl Session {
             Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
             Poll::Pending => {}
         }
-        if self.entry.poll_stopped(cx).is_ready() || (self.shared.draining.get() && self.held.is_none()) {
+        if self.entry.poll_stopped(cx).is_ready()
+            || (self.shared.draining.get() && self.held.is_none())
+        {
             return Poll::Ready(Next::Stopped);
         }
         Poll::Pending
@@ -213,7 +227,10 @@ impl Session {
         let now = net::now();
         let micros = now.saturating_duration_since(started).as_micros() as u64;
         // the histogram clamps to its bounds: recording cannot fail
-        self.shared.latency.borrow_mut().saturating_record(micros.max(1));
+        self.shared
+            .latency
+            .borrow_mut()
+            .saturating_record(micros.max(1));
         self.shared.stats.turns.add(1);
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
@@ -250,7 +267,8 @@ impl Session {
 
     /// Sends an OK as the whole reply to the running command.
     fn tell_ok(&mut self) {
-        self.client.send(ok_packet(self.status, self.capabilities, 1));
+        self.client
+            .send(ok_packet(self.status, self.capabilities, 1));
     }
 }
 
@@ -263,7 +281,10 @@ fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
 
 /// A framed OK packet without rows, ids or warnings.
 fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
-    let ok = reply::Ok { status: status & !status::MORE_RESULTS & !status::SESSION_STATE_CHANGED, ..reply::Ok::default() };
+    let ok = reply::Ok {
+        status: status & !status::MORE_RESULTS & !status::SESSION_STATE_CHANGED,
+        ..reply::Ok::default()
+    };
     let mut out = Vec::new();
     frame(&ok.encode(capabilities), sequence, &mut out);
     Buf::from_vec(out)

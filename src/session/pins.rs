@@ -55,15 +55,28 @@ impl Pins {
             (Pins::HANDLER, "HANDLER"),
             (Pins::XA, "XA transaction"),
             (Pins::CURSOR, "open cursor"),
-            (Pins::NEXT_TRANSACTION, "SET TRANSACTION for the next transaction"),
+            (
+                Pins::NEXT_TRANSACTION,
+                "SET TRANSACTION for the next transaction",
+            ),
             (Pins::CALL, "CALL"),
             (Pins::LONG_DATA, "long data of a prepared statement"),
-            (Pins::UNKNOWN_STATE, "session state that the server reported and the statement does not explain"),
+            (
+                Pins::UNKNOWN_STATE,
+                "session state that the server reported and the statement does not explain",
+            ),
             (Pins::VARIABLE, "session variable that cannot be replayed"),
             (Pins::ROLE, "SET ROLE or SET PASSWORD"),
-            (Pins::DIAGNOSTICS, "warnings or row counts of the last statement"),
+            (
+                Pins::DIAGNOSTICS,
+                "warnings or row counts of the last statement",
+            ),
         ];
-        let reasons: Vec<&str> = WORDS.iter().filter(|(p, _)| self.contains(*p)).map(|(_, w)| *w).collect();
+        let reasons: Vec<&str> = WORDS
+            .iter()
+            .filter(|(p, _)| self.contains(*p))
+            .map(|(_, w)| *w)
+            .collect();
         reasons.join(", ")
     }
 }

@@ -21,11 +21,16 @@ impl Session {
         }
         if !command.is_whole() {
             let limit = crate::relay::WHOLE_LIMIT;
-            return Err(self.tell_and_end(&error::own(&format!("a statement to prepare may have {limit} bytes at most"))));
+            return Err(self.tell_and_end(&error::own(&format!(
+                "a statement to prepare may have {limit} bytes at most"
+            ))));
         }
         let sniffed = sniff::sniff(command.body(), true, self.dialect);
         self.release_diagnostics(sniff::Effects::empty());
-        let mut attempt = Attempt { writes: self.is_known_write(command.body()), ..Attempt::default() };
+        let mut attempt = Attempt {
+            writes: self.is_known_write(command.body()),
+            ..Attempt::default()
+        };
         loop {
             let mut lease = match self.lease(&sniffed, &mut attempt).await {
                 Ok(lease) => lease,
@@ -37,12 +42,20 @@ impl Session {
             let id = self.statements.next_id();
             // preparing has no effect on data: it may be sent again
             let free = self.pins.is_empty();
-            let out =
-                Outgoing { read: free, heals: lease.guarded && free, statement_id: Some(id), ..Outgoing::plain(&command) };
+            let out = Outgoing {
+                read: free,
+                heals: lease.guarded && free,
+                statement_id: Some(id),
+                ..Outgoing::plain(&command)
+            };
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
                     self.prepared(&mut lease, &end, id, command.body(), sniffed);
-                    let nothing = Sniffed { access: Access::Read, effects: sniff::Effects::empty(), ..sniffed };
+                    let nothing = Sniffed {
+                        access: Access::Read,
+                        effects: sniff::Effects::empty(),
+                        ..sniffed
+                    };
                     self.finish(lease, end, &nothing, &[]);
                     return Ok(());
                 }
@@ -57,10 +70,22 @@ impl Session {
     }
 
     /// Remembers the statement for the client, and on the connection that has it now.
-    fn prepared(&mut self, lease: &mut Lease, end: &TurnEnd, id: u32, text: &[u8], sniffed: Sniffed) {
+    fn prepared(
+        &mut self,
+        lease: &mut Lease,
+        end: &TurnEnd,
+        id: u32,
+        text: &[u8],
+        sniffed: Sniffed,
+    ) {
         let Some(ok) = end.prepared else { return };
         let key = key_of(text, &self.state);
-        let here = Prepared { server_id: ok.statement_id, parameters: ok.parameters, columns: ok.columns, types_of: 0 };
+        let here = Prepared {
+            server_id: ok.statement_id,
+            parameters: ok.parameters,
+            columns: ok.columns,
+            types_of: 0,
+        };
         keep_prepared(lease, key, here);
         self.statements.insert(
             id,
@@ -81,9 +106,13 @@ impl Session {
 
     /// No reply. Connections keep the statement for the next session that wants it.
     pub(super) fn close_statement(&mut self, command: &Command) {
-        let Some(id) = statement_id(command) else { return };
+        let Some(id) = statement_id(command) else {
+            return;
+        };
         let id = self.statements.resolve(id);
-        let Some(statement) = self.statements.remove(id) else { return };
+        let Some(statement) = self.statements.remove(id) else {
+            return;
+        };
         if !statement.cursor && !statement.long_data {
             return;
         }
@@ -98,7 +127,10 @@ impl Session {
     pub(super) async fn reset_statement(&mut self, command: Command) -> Result<(), End> {
         let id = statement_id(&command).map(|id| self.statements.resolve(id));
         let Some(statement) = id.and_then(|id| self.statements.get(id)) else {
-            self.tell(&error::unknown_statement_handler(id.unwrap_or(0), "mysqld_stmt_reset"));
+            self.tell(&error::unknown_statement_handler(
+                id.unwrap_or(0),
+                "mysqld_stmt_reset",
+            ));
             return Ok(());
         };
         statement.failed = None;
@@ -118,8 +150,14 @@ impl Session {
             self.tell_ok();
             return Ok(());
         };
-        let out = Outgoing { bytes: with_statement_id(command.bytes.clone(), server_id), ..Outgoing::plain(&command) };
-        match self.exchange(&mut lease, out, &mut Attempt::default()).await? {
+        let out = Outgoing {
+            bytes: with_statement_id(command.bytes.clone(), server_id),
+            ..Outgoing::plain(&command)
+        };
+        match self
+            .exchange(&mut lease, out, &mut Attempt::default())
+            .await?
+        {
             Ran::Done(end) => {
                 self.update_statement_pins();
                 self.finish(lease, end, &super::commands::NEUTRAL, &[]);
@@ -139,7 +177,8 @@ impl Session {
 
     pub(super) fn update_statement_pins(&mut self) {
         self.pins.set(Pins::CURSOR, self.statements.any_cursor());
-        self.pins.set(Pins::LONG_DATA, self.statements.any_long_data());
+        self.pins
+            .set(Pins::LONG_DATA, self.statements.any_long_data());
     }
 }
 
@@ -159,7 +198,11 @@ pub(super) fn with_statement_id(mut bytes: Buf, id: u32) -> Buf {
 }
 
 /// Adds to the connection's statements; the one that has to go for it is closed on the server.
-pub(super) fn keep_prepared(lease: &mut Lease, key: crate::backend::StatementKey, prepared: Prepared) {
+pub(super) fn keep_prepared(
+    lease: &mut Lease,
+    key: crate::backend::StatementKey,
+    prepared: Prepared,
+) {
     if let Some(old) = lease.prepared.remove(key) {
         close_on_server(lease, old.server_id);
     }

@@ -21,7 +21,10 @@ impl<T> Clone for Promise<T> {
 
 impl<T> Default for Promise<T> {
     fn default() -> Self {
-        Promise(Rc::new(RefCell::new(Inner { value: None, waker: None })))
+        Promise(Rc::new(RefCell::new(Inner {
+            value: None,
+            waker: None,
+        })))
     }
 }
 

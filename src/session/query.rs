@@ -20,19 +20,30 @@ impl Session {
                 Some(kill) => Box::pin(self.kill(kill)).await,
                 None => {
                     // an id computed on the server would be the server's, not the one that clients see
-                    self.tell(&error::own("KILL takes a literal connection id here: KILL [QUERY] <number>"));
+                    self.tell(&error::own(
+                        "KILL takes a literal connection id here: KILL [QUERY] <number>",
+                    ));
                     Ok(())
                 }
             };
         }
-        self.release_diagnostics(sniffed.effects);
-        let mut attempt = Attempt { writes: self.is_known_write(sql), ..Attempt::default() };
+        if !self.leaves_warnings(&sniffed, sql) {
+            self.release_diagnostics(sniffed.effects);
+        }
+        let mut attempt = Attempt {
+            writes: self.is_known_write(sql),
+            ..Attempt::default()
+        };
         loop {
             let mut lease = match self.lease(&sniffed, &mut attempt).await {
                 Ok(lease) => lease,
                 Err(error) => {
                     self.tell(&error);
-                    return if command.is_whole() { Ok(()) } else { Err(End::Told) };
+                    return if command.is_whole() {
+                        Ok(())
+                    } else {
+                        Err(End::Told)
+                    };
                 }
             };
             let out = self.outgoing(&command, &sniffed, lease.guarded);
@@ -55,6 +66,7 @@ impl Session {
         let free = self.pins.is_empty();
         Outgoing {
             read: sniffed.access == Access::Read && free,
+            clears_diagnostics: sniffed.effects.contains(Effects::DIAGNOSTICS) && free,
             needs_last_insert_id: sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
             heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
             ..Outgoing::plain(command)
@@ -69,10 +81,23 @@ impl Session {
         attempt.writes = true;
     }
 
+    /// MariaDB clears the warnings of a statement only when a later one uses a table: until then SHOW WARNINGS
+    /// still shows them, and the connection that has them stays.
+    pub(super) fn leaves_warnings(&self, sniffed: &Sniffed, sql: &[u8]) -> bool {
+        let table_less = || !sql.windows(4).any(|w| w.eq_ignore_ascii_case(b"from"));
+        self.pins == Pins::DIAGNOSTICS
+            && self.dialect.mariadb
+            && sniffed.verb == Verb::Select
+            && sniffed.access == Access::Read
+            && table_less()
+    }
+
     /// A connection that was kept only for the last statement's warnings goes back, unless this statement
     /// asks for them.
     pub(super) fn release_diagnostics(&mut self, effects: Effects) {
-        const ASKS: Effects = Effects::DIAGNOSTICS.union(Effects::FOUND_ROWS).union(Effects::ROW_COUNT);
+        const ASKS: Effects = Effects::DIAGNOSTICS
+            .union(Effects::FOUND_ROWS)
+            .union(Effects::ROW_COUNT);
         if self.pins.contains(Pins::DIAGNOSTICS) && !effects.intersects(ASKS) {
             self.pins.remove(Pins::DIAGNOSTICS);
             if self.pins.is_empty() {

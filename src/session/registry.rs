@@ -130,7 +130,9 @@ impl Registry {
         let mut entries = self.entries.borrow_mut();
         let id = loop {
             let n = self.next.get();
-            let id = n.checked_mul(self.workers).and_then(|n| n.checked_add(self.worker + 1));
+            let id = n
+                .checked_mul(self.workers)
+                .and_then(|n| n.checked_add(self.worker + 1));
             self.next.set(if id.is_some() { n + 1 } else { 0 });
             if let Some(id) = id.filter(|id| !entries.contains_key(id)) {
                 break id;
@@ -183,14 +185,26 @@ impl Registry {
     }
 
     /// Rows of SHOW SESSIONS; `server_name` finds a server's address.
-    pub fn info(&self, now: Instant, server_name: &dyn Fn(ServerId) -> Option<String>) -> Vec<SessionInfo> {
+    pub fn info(
+        &self,
+        now: Instant,
+        server_name: &dyn Fn(ServerId) -> Option<String>,
+    ) -> Vec<SessionInfo> {
         let entries = self.entries.borrow();
-        let mut rows: Vec<SessionInfo> = entries.values().map(|e| self.row(e, now, server_name)).collect();
+        let mut rows: Vec<SessionInfo> = entries
+            .values()
+            .map(|e| self.row(e, now, server_name))
+            .collect();
         rows.sort_by_key(|r| r.id);
         rows
     }
 
-    fn row(&self, e: &Entry, now: Instant, server_name: &dyn Fn(ServerId) -> Option<String>) -> SessionInfo {
+    fn row(
+        &self,
+        e: &Entry,
+        now: Instant,
+        server_name: &dyn Fn(ServerId) -> Option<String>,
+    ) -> SessionInfo {
         SessionInfo {
             id: e.id,
             worker: self.worker as usize,
@@ -199,7 +213,11 @@ impl Registry {
                 Peer::Tcp(address) => address.to_string(),
                 Peer::Unix => "unix socket".to_string(),
             },
-            schema: e.schema.borrow().as_ref().map(|s| String::from_utf8_lossy(s).into_owned()),
+            schema: e
+                .schema
+                .borrow()
+                .as_ref()
+                .map(|s| String::from_utf8_lossy(s).into_owned()),
             state: e.activity.get().words().to_string(),
             seconds: now.saturating_duration_since(e.since.get()).as_secs(),
             in_transaction: e.in_transaction.get(),

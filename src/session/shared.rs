@@ -143,7 +143,10 @@ impl Shared {
         if let Some(account) = accounts.get(user).filter(|a| a.password == password) {
             return account.clone();
         }
-        let account = Rc::new(Account { user: user.into(), password });
+        let account = Rc::new(Account {
+            user: user.into(),
+            password,
+        });
         accounts.insert(user.into(), account.clone());
         account
     }

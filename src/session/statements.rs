@@ -66,7 +66,11 @@ impl Statements {
     }
 
     pub fn resolve(&self, id: u32) -> u32 {
-        if id == LATEST { self.latest } else { id }
+        if id == LATEST {
+            self.latest
+        } else {
+            id
+        }
     }
 
     pub fn get(&mut self, id: u32) -> Option<&mut Statement> {

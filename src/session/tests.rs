@@ -25,13 +25,21 @@ fn a_statement_means_something_else_in_another_schema_or_mode() {
     let plain = State::default();
     let shop = plain.with_schema(b"shop");
     let ansi = plain.with_variable(b"sql_mode", b"ANSI_QUOTES");
-    let keys = [key_of(b"SELECT 1", &plain), key_of(b"SELECT 1", &shop), key_of(b"SELECT 1", &ansi), key_of(b"SELECT 2", &plain)];
+    let keys = [
+        key_of(b"SELECT 1", &plain),
+        key_of(b"SELECT 1", &shop),
+        key_of(b"SELECT 1", &ansi),
+        key_of(b"SELECT 2", &plain),
+    ];
     for (i, a) in keys.iter().enumerate() {
         for (j, b) in keys.iter().enumerate() {
             assert_eq!(a == b, i == j);
         }
     }
-    assert_eq!(key_of(b"SELECT 1", &shop), key_of(b"SELECT 1", &plain.with_schema(b"shop")));
+    assert_eq!(
+        key_of(b"SELECT 1", &shop),
+        key_of(b"SELECT 1", &plain.with_schema(b"shop"))
+    );
 }
 
 #[test]

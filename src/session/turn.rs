@@ -4,12 +4,13 @@ use super::pins::Pins;
 use super::{error_packet, End, Session};
 use crate::backend::{After, Lease};
 use crate::net::{self, Buf};
-use crate::relay::{stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload};
+use crate::relay::{
+    stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
+};
 use crate::wire::capabilities::QUERY_ATTRIBUTES;
 use crate::wire::packet::frame;
 use crate::wire::query::NO_ATTRIBUTES;
 use crate::wire::{command, error, reply};
-use std::io::Write;
 use std::rc::Rc;
 
 /// A command on its way to a server, and what may be done if that fails.
@@ -25,6 +26,8 @@ pub(super) struct Outgoing {
     pub read: bool,
     /// `LAST_INSERT_ID()` is asked for: the connection is told this session's value.
     pub needs_last_insert_id: bool,
+    /// The statement asks for warnings, and this session has none: those of the connection's last user are cleared.
+    pub clears_diagnostics: bool,
     /// Keep a refusal because of read-only back: the statement goes to the primary instead.
     pub heals: bool,
     /// Client-visible statement id, for the reply to COM_STMT_PREPARE.
@@ -41,6 +44,7 @@ impl Outgoing {
             continued: command.continued,
             read: false,
             needs_last_insert_id: false,
+            clears_diagnostics: false,
             heals: false,
             statement_id: None,
         }
@@ -63,20 +67,30 @@ pub(super) enum Ran {
     Refused,
 }
 
+/// Both servers clear the list when a statement uses a table; MariaDB only then.
+const CLEAR_DIAGNOSTICS: &str = "SELECT 1 FROM (SELECT 1) AS t LIMIT 0";
+
 /// ER_OPTION_PREVENTS_STATEMENT (--read-only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE.
 pub(super) const READ_ONLY_REFUSALS: [u16; 3] = [1290, 1792, 1836];
 
 impl Session {
     /// Runs one command on a borrowed connection.
-    pub(super) async fn exchange(&mut self, lease: &mut Lease, out: Outgoing, attempt: &mut Attempt) -> Result<Ran, End> {
+    pub(super) async fn exchange(
+        &mut self,
+        lease: &mut Lease,
+        out: Outgoing,
+        attempt: &mut Attempt,
+    ) -> Result<Ran, End> {
         let fresh = self.pins.is_empty();
         lease.after = After::Close;
         let mut pipelined = 0;
         if fresh {
-            let count = self.write_sync(lease, out.needs_last_insert_id);
+            let count = self.write_sync(lease, &out);
             if count > 0 {
                 self.shared.stats.sync_statements.add(count as u64);
-                lease.socket.send(Buf::from_vec(std::mem::take(&mut self.scratch)));
+                lease
+                    .socket
+                    .send(Buf::from_vec(std::mem::take(&mut self.scratch)));
                 if out.read && out.is_whole() {
                     pipelined = count;
                 } else if let Some(ran) = self.await_sync(lease, count, out.read, attempt).await? {
@@ -107,13 +121,28 @@ impl Session {
         self.pass_reply(lease, &out, attempt).await
     }
 
-    async fn pass_reply(&mut self, lease: &mut Lease, out: &Outgoing, attempt: &mut Attempt) -> Result<Ran, End> {
+    async fn pass_reply(
+        &mut self,
+        lease: &mut Lease,
+        out: &Outgoing,
+        attempt: &mut Attempt,
+    ) -> Result<Ran, End> {
         let high_water = self.shared.snapshot().proxy.high_water;
-        let mut relay = Relay::new(&lease.socket, Some(&self.client), out.command, lease.capabilities);
+        let mut relay = Relay::new(
+            &lease.socket,
+            Some(&self.client),
+            out.command,
+            lease.capabilities,
+        );
         relay.client_capabilities = self.capabilities;
         relay.high_water = high_water;
         relay.statement_id = out.statement_id;
-        relay.filter = TrackFilter { all: self.state.variable(b"session_track_system_variables").is_some() };
+        relay.filter = TrackFilter {
+            all: self
+                .state
+                .variable(b"session_track_system_variables")
+                .is_some(),
+        };
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
         if out.heals || read_only_transaction {
             relay.hold_errors = &READ_ONLY_REFUSALS;
@@ -125,7 +154,10 @@ impl Session {
                     // what a primary says in the client's READ ONLY transaction; a replica may name its own
                     // read_only instead
                     let error = error::read_only_transaction();
-                    let end = TurnEnd { error: Some(error.clone()), ..relay.end };
+                    let end = TurnEnd {
+                        error: Some(error.clone()),
+                        ..relay.end
+                    };
                     self.tell(&error);
                     return Ok(Ran::Done(end));
                 }
@@ -135,8 +167,11 @@ impl Session {
                     return Ok(Ran::Refused);
                 }
                 Ok(Progress::LocalInfile) => {
-                    self.client.set_deadline(Some(net::now() + self.idle_timeout));
-                    match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water).await {
+                    self.client
+                        .set_deadline(Some(net::now() + self.idle_timeout));
+                    match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water)
+                        .await
+                    {
                         Ok(()) | Err(Upload::ServerStopped) => relay.infile_sent(),
                         Err(Upload::Client(_) | Upload::TooLarge) => return Err(End::ClientGone),
                     }
@@ -152,9 +187,17 @@ impl Session {
     /// Streams what of a large command is still to come.
     pub(super) async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<(), End> {
         let high_water = self.shared.snapshot().proxy.high_water;
-        self.client.set_deadline(Some(net::now() + self.idle_timeout));
-        let sent =
-            stream_command(&mut self.inbox, &self.client, &lease.socket, high_water, out.rest, out.continued).await;
+        self.client
+            .set_deadline(Some(net::now() + self.idle_timeout));
+        let sent = stream_command(
+            &mut self.inbox,
+            &self.client,
+            &lease.socket,
+            high_water,
+            out.rest,
+            out.continued,
+        )
+        .await;
         match sent {
             // a server that answers early (1153) and closes: its reply is what the client gets
             Ok(()) | Err(Upload::ServerStopped) => Ok(()),
@@ -167,33 +210,51 @@ impl Session {
     }
 
     /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
-    fn write_sync(&mut self, lease: &Lease, last_insert_id: bool) -> usize {
-        let mut count = 0;
-        if !Rc::ptr_eq(&lease.state, &self.state) {
-            count += lease.sync_to(&self.state, &mut self.scratch);
+    fn write_sync(&mut self, lease: &Lease, out: &Outgoing) -> usize {
+        let mut count = self.write_state_sync(lease);
+        if out.needs_last_insert_id {
+            let set = format!("SET last_insert_id={}", self.last_insert_id);
+            self.write_query(lease, &set);
+            count += 1;
         }
-        if last_insert_id {
-            let mut text = vec![command::QUERY];
-            if lease.capabilities & QUERY_ATTRIBUTES != 0 {
-                text.extend_from_slice(&NO_ATTRIBUTES);
-            }
-            // writing into a Vec cannot fail
-            let _ = write!(text, "SET last_insert_id={}", self.last_insert_id);
-            frame(&text, 0, &mut self.scratch);
+        if out.clears_diagnostics {
+            self.write_query(lease, CLEAR_DIAGNOSTICS);
             count += 1;
         }
         count
     }
 
+    fn write_state_sync(&mut self, lease: &Lease) -> usize {
+        if Rc::ptr_eq(&lease.state, &self.state) {
+            return 0;
+        }
+        lease.sync_to(&self.state, &mut self.scratch)
+    }
+
+    fn write_query(&mut self, lease: &Lease, sql: &str) {
+        let mut text = vec![command::QUERY];
+        if lease.capabilities & QUERY_ATTRIBUTES != 0 {
+            text.extend_from_slice(&NO_ATTRIBUTES);
+        }
+        text.extend_from_slice(sql.as_bytes());
+        frame(&text, 0, &mut self.scratch);
+    }
+
     /// Brings a connection into the session's state and waits until it is. False: the connection was lost,
     /// another may do.
-    pub(super) async fn apply_state(&mut self, lease: &mut Lease, attempt: &mut Attempt) -> Result<bool, reply::Err> {
-        let count = self.write_sync(lease, false);
+    pub(super) async fn apply_state(
+        &mut self,
+        lease: &mut Lease,
+        attempt: &mut Attempt,
+    ) -> Result<bool, reply::Err> {
+        let count = self.write_state_sync(lease);
         if count == 0 {
             return Ok(true);
         }
         lease.after = After::Close;
-        lease.socket.send(Buf::from_vec(std::mem::take(&mut self.scratch)));
+        lease
+            .socket
+            .send(Buf::from_vec(std::mem::take(&mut self.scratch)));
         match swallow(lease, count).await {
             Ok(None) => {
                 lease.state = self.state.clone();
@@ -208,12 +269,20 @@ impl Session {
     }
 
     /// For commands that may have an effect: they are sent only when the state is known to be right.
-    async fn await_sync(&mut self, lease: &mut Lease, count: usize, read: bool, attempt: &mut Attempt) -> Result<Option<Ran>, End> {
+    async fn await_sync(
+        &mut self,
+        lease: &mut Lease,
+        count: usize,
+        read: bool,
+        attempt: &mut Attempt,
+    ) -> Result<Option<Ran>, End> {
         match swallow(lease, count).await {
             Ok(None) => Ok(None),
             Ok(Some(error)) => self.sync_failed(lease, error).map(Some),
             // nothing of the command itself was sent
-            Err(Broken::Server { cause, .. }) => self.lost(cause.to_string(), true, lease, attempt).map(Some),
+            Err(Broken::Server { cause, .. }) => {
+                self.lost(cause.to_string(), true, lease, attempt).map(Some)
+            }
             Err(broken) => self.broken(broken, read, lease, attempt).map(Some),
         }
     }
@@ -225,14 +294,26 @@ impl Session {
     }
 
     /// What a reply that did not come to its end means for the client.
-    pub(super) fn broken(&mut self, broken: Broken, read: bool, lease: &Lease, attempt: &mut Attempt) -> Result<Ran, End> {
+    pub(super) fn broken(
+        &mut self,
+        broken: Broken,
+        read: bool,
+        lease: &Lease,
+        attempt: &mut Attempt,
+    ) -> Result<Ran, End> {
         match broken {
             Broken::Client(_) => Err(End::ClientGone),
-            Broken::Server { untouched: false, cause } => {
+            Broken::Server {
+                untouched: false,
+                cause,
+            } => {
                 tracing::warn!(server = %lease.server.address, %cause, "a server was lost in the middle of a reply");
                 Err(End::ClientGone)
             }
-            Broken::Protocol { untouched: false, what } => {
+            Broken::Protocol {
+                untouched: false,
+                what,
+            } => {
                 tracing::error!(server = %lease.server.address, what, "a server's reply does not follow the protocol");
                 Err(End::ClientGone)
             }
@@ -245,7 +326,13 @@ impl Session {
     }
 
     /// The server is gone and the client has seen nothing. `harmless`: nothing can have happened.
-    fn lost(&mut self, cause: String, harmless: bool, lease: &Lease, attempt: &mut Attempt) -> Result<Ran, End> {
+    fn lost(
+        &mut self,
+        cause: String,
+        harmless: bool,
+        lease: &Lease,
+        attempt: &mut Attempt,
+    ) -> Result<Ran, End> {
         self.shared.stats.server_connections_lost.add(1);
         tracing::warn!(server = %lease.server.address, cause, "a server connection was lost");
         let had_state = self.pins.leaves_state();
@@ -257,7 +344,11 @@ impl Session {
         self.tell(&error::server_lost());
         // an open transaction or other state went with the connection: a later statement must not run
         // as if it were still there
-        if had_state { Err(End::Told) } else { Ok(Ran::NotRun) }
+        if had_state {
+            Err(End::Told)
+        } else {
+            Ok(Ran::NotRun)
+        }
     }
 
     /// An error for the client after which the connection is useless to it.
@@ -280,5 +371,8 @@ async fn swallow(lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, 
 
 /// Reads a reply that nobody may see.
 async fn drain(lease: &mut Lease, command: u8) -> Result<(), Broken> {
-    Relay::new(&lease.socket, None, command, lease.capabilities).run().await.map(|_| ())
+    Relay::new(&lease.socket, None, command, lease.capabilities)
+        .run()
+        .await
+        .map(|_| ())
 }

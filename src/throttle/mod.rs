@@ -24,7 +24,12 @@ pub fn admit(paid_until: &AtomicU64, rate: u32, burst: u32, now: u64) -> u64 {
     loop {
         let paid = seen.max(now).saturating_add(interval);
         match paid_until.compare_exchange_weak(seen, paid, Relaxed, Relaxed) {
-            Ok(_) => return paid.saturating_sub(ahead).saturating_sub(now).div_ceil(FRACTION),
+            Ok(_) => {
+                return paid
+                    .saturating_sub(ahead)
+                    .saturating_sub(now)
+                    .div_ceil(FRACTION)
+            }
             Err(other) => seen = other,
         }
     }

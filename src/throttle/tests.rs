@@ -28,7 +28,10 @@ fn a_busy_user_gets_its_rate_and_the_burst_once() {
             let count = started(rate, 1, 10, waiting);
             let wanted = u64::from(rate) * 10;
             let off = count.abs_diff(wanted);
-            assert!(off <= 2 + wanted / 1000, "rate {rate}, {waiting} waiting: {count} instead of {wanted}");
+            assert!(
+                off <= 2 + wanted / 1000,
+                "rate {rate}, {waiting} waiting: {count} instead of {wanted}"
+            );
         }
     }
     let with_burst = started(100, 20, 10, 50);

@@ -34,10 +34,15 @@ impl Greeting {
     /// `10.11.19-MariaDB-…` → 101119, as version comments in SQL write it; 0: unknown.
     pub fn version_number(&self) -> u32 {
         let number = self.version.strip_prefix("5.5.5-").unwrap_or(&self.version);
-        let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse::<u32>().unwrap_or(0));
+        let mut parts = number
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|p| p.parse::<u32>().unwrap_or(0));
         let mut next = || parts.next().unwrap_or(0);
         let (major, minor, patch) = (next(), next(), next());
-        major.saturating_mul(10_000).saturating_add(minor.saturating_mul(100)).saturating_add(patch)
+        major
+            .saturating_mul(10_000)
+            .saturating_add(minor.saturating_mul(100))
+            .saturating_add(patch)
     }
 
     /// For a group of which no server was ever reached: no client of it gets further than an error.

@@ -78,14 +78,23 @@ pub fn too_many_prepared(limit: usize) -> Err {
     error(1461, b"42000", text)
 }
 
-/// 1421
-pub fn no_open_cursor(id: u32) -> Err {
-    error(1421, b"HY000", format!("The statement ({id}) has no open cursor."))
+/// 1421; MariaDB's text has no full stop
+pub fn no_open_cursor(id: u32, mariadb: bool) -> Err {
+    let end = if mariadb { "" } else { "." };
+    error(
+        1421,
+        b"HY000",
+        format!("The statement ({id}) has no open cursor{end}"),
+    )
 }
 
 /// 1792
 pub fn read_only_transaction() -> Err {
-    error(1792, b"25006", "Cannot execute statement in a READ ONLY transaction")
+    error(
+        1792,
+        b"25006",
+        "Cannot execute statement in a READ ONLY transaction",
+    )
 }
 
 /// 1317

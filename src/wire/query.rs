@@ -30,10 +30,17 @@ fn skip_attributes(body: &[u8]) -> Result<usize, Malformed> {
         return Ok(body.len() - reader.left());
     }
     // a parameter takes three bytes of types and names at least
-    let count = usize::try_from(count).ok().filter(|n| *n <= body.len() / 3).ok_or(Malformed { what: "attribute count" })?;
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|n| *n <= body.len() / 3)
+        .ok_or(Malformed {
+            what: "attribute count",
+        })?;
     let nulls = reader.take(count.div_ceil(8), "attribute NULL bitmap")?;
     if reader.u8("attribute bound flag")? != 1 {
-        return Err(Malformed { what: "attribute bound flag" });
+        return Err(Malformed {
+            what: "attribute bound flag",
+        });
     }
     let mut types = Vec::with_capacity(count);
     for _ in 0..count {
@@ -91,12 +98,18 @@ mod tests {
 
     #[test]
     fn cut_attributes_are_malformed_at_every_length() {
-        let mut body = vec![2, 1, 0, 1, 0x0c, 0, 1, b'a', 0xfe, 0, 1, b'b', 4, 1, 2, 3, 4, 2, b'x', b'y'];
+        let mut body = vec![
+            2, 1, 0, 1, 0x0c, 0, 1, b'a', 0xfe, 0, 1, b'b', 4, 1, 2, 3, 4, 2, b'x', b'y',
+        ];
         let whole = body.len();
         assert_eq!(text_offset(&body, QUERY_ATTRIBUTES), Ok(whole));
         while body.len() > 1 {
             body.pop();
-            assert!(text_offset(&body, QUERY_ATTRIBUTES).is_err(), "{} bytes", body.len());
+            assert!(
+                text_offset(&body, QUERY_ATTRIBUTES).is_err(),
+                "{} bytes",
+                body.len()
+            );
         }
     }
 }

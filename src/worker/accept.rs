@@ -29,7 +29,11 @@ pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
 /// Serves the client here unless another worker has clearly fewer.
 fn place(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
     let mine = worker.shared.stats.clients.get();
-    let least = worker.all_stats.iter().enumerate().min_by_key(|(_, stats)| stats.clients.get());
+    let least = worker
+        .all_stats
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, stats)| stats.clients.get());
     if let Some((index, stats)) = least {
         // an eighth more than the least loaded is even enough
         if index != worker.shared.worker && mine > stats.clients.get() + UNEVEN + mine / 8 {
@@ -58,7 +62,10 @@ pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd) {
     net::spawn(async move {
         let session = session::serve(client, worker.shared.clone(), total >= limit);
         if Contained(Box::pin(session)).await.is_err() {
-            tracing::error!(worker = worker.shared.worker, "a session panicked and was ended: this is a bug, please report the lines above");
+            tracing::error!(
+                worker = worker.shared.worker,
+                "a session panicked and was ended: this is a bug, please report the lines above"
+            );
         }
         worker.shared.stats.clients.sub(1);
         worker.clients.set(worker.clients.get() - 1);

@@ -33,7 +33,10 @@ impl Bound {
         for at in listen {
             match at {
                 Listen::Tcp(address) => {
-                    let error = |cause| ListenError { address: address.to_string(), cause };
+                    let error = |cause| ListenError {
+                        address: address.to_string(),
+                        cause,
+                    };
                     if address.port() != 0 {
                         ensure_free(*address).map_err(error)?;
                     }
@@ -42,7 +45,10 @@ impl Bound {
                     }
                 }
                 Listen::Unix(path) => {
-                    let error = |cause| ListenError { address: format!("unix:{}", path.display()), cause };
+                    let error = |cause| ListenError {
+                        address: format!("unix:{}", path.display()),
+                        cause,
+                    };
                     let socket = bind_unix(path).map_err(error)?;
                     for sockets in &mut per_worker {
                         sockets.push(socket.try_clone().map_err(error)?.into());
@@ -87,13 +93,21 @@ fn bind_unix(path: &Path) -> std::io::Result<Socket> {
 
 /// A socket file that nobody listens on is left from a process that was killed.
 fn remove_stale(path: &Path) -> std::io::Result<()> {
-    let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    let Ok(meta) = std::fs::symlink_metadata(path) else {
+        return Ok(());
+    };
     if !meta.file_type().is_socket() {
-        return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the path exists and is not a socket"));
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::AlreadyExists,
+            "the path exists and is not a socket",
+        ));
     }
     let probe = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     match probe.connect(&SockAddr::unix(path)?) {
-        Ok(()) => Err(std::io::Error::new(std::io::ErrorKind::AddrInUse, "another process listens there")),
+        Ok(()) => Err(std::io::Error::new(
+            std::io::ErrorKind::AddrInUse,
+            "another process listens there",
+        )),
         Err(_) => std::fs::remove_file(path),
     }
 }

@@ -14,7 +14,10 @@ pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 pub enum Message {
     Snapshot(Arc<Snapshot>),
     /// A client connection accepted by a busier worker; `listener` is its index in `proxy.listen`.
-    Accepted { socket: OwnedFd, listener: usize },
+    Accepted {
+        socket: OwnedFd,
+        listener: usize,
+    },
     /// Another worker waits for a connection to this server: close an idle one if there is any.
     GiveBack(ServerId),
     Sessions(Reply<Vec<SessionInfo>>),
@@ -23,9 +26,17 @@ pub enum Message {
     Latency(Reply<hdrhistogram::Histogram<u64>>),
     /// KILL of a client-visible connection id. `user`: only a session of this user (a client asks); None:
     /// any (the admin port asks).
-    Kill { id: u32, query_only: bool, user: Option<String>, reply: Reply<KillOutcome> },
+    Kill {
+        id: u32,
+        query_only: bool,
+        user: Option<String>,
+        reply: Reply<KillOutcome>,
+    },
     /// The answer to a KILL that this worker sent to another.
-    KillDone { ticket: u64, outcome: KillOutcome },
+    KillDone {
+        ticket: u64,
+        outcome: KillOutcome,
+    },
     /// Stop accepting; idle sessions are closed, others after their turn or transaction; the worker
     /// ends when none is left or the deadline is over.
     Drain(Duration),

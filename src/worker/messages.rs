@@ -64,13 +64,21 @@ impl Worker {
                 let snapshot = shared.snapshot();
                 let name = |id| {
                     let servers = snapshot.groups.iter().flat_map(|g| &g.servers);
-                    servers.filter(|s| s.id == id).map(|s| s.address.to_string()).next()
+                    servers
+                        .filter(|s| s.id == id)
+                        .map(|s| s.address.to_string())
+                        .next()
                 };
                 reply(shared.registry.info(net::now(), &name));
             }
             Message::Pools(reply) => reply(shared.pools.info()),
             Message::Latency(reply) => reply(shared.latency.borrow().clone()),
-            Message::Kill { id, query_only, user, reply } => {
+            Message::Kill {
+                id,
+                query_only,
+                user,
+                reply,
+            } => {
                 let shared = shared.clone();
                 net::spawn(async move {
                     reply(kill_here(&shared, id, query_only, user.as_deref()).await);
@@ -86,7 +94,11 @@ impl Worker {
         self.listeners.iter().for_each(net::Listener::stop);
         self.shared.draining.set(true);
         if !self.draining.replace(true) {
-            tracing::info!(worker = self.shared.worker, clients = self.clients.get(), "draining");
+            tracing::info!(
+                worker = self.shared.worker,
+                clients = self.clients.get(),
+                "draining"
+            );
         }
         self.shared.registry.wake_all();
         self.end_if_drained();
@@ -94,7 +106,10 @@ impl Worker {
         net::spawn(async move {
             net::sleep_until(net::now() + limit).await;
             if worker.clients.get() > 0 {
-                tracing::warn!(clients = worker.clients.get(), "the drain deadline is over: closing what still runs");
+                tracing::warn!(
+                    clients = worker.clients.get(),
+                    "the drain deadline is over: closing what still runs"
+                );
             }
             net::stop();
         });

@@ -73,7 +73,10 @@ pub fn run(input: Input, started: SyncSender<Result<(), String>>) {
     let executor = match executor {
         Ok(executor) => executor,
         Err(cause) => {
-            let why = format!("worker {}: no executor on CPU {}: {cause}", input.index, input.cpu);
+            let why = format!(
+                "worker {}: no executor on CPU {}: {cause}",
+                input.index, input.cpu
+            );
             // main waits for exactly one answer of each worker, so that the channel has room
             let _ = started.send(Err(why));
             return;
@@ -90,11 +93,17 @@ pub fn run(input: Input, started: SyncSender<Result<(), String>>) {
             }
         }
     });
+    drop(executor);
+    net::finish();
 }
 
 fn start(input: Input) -> Result<(), String> {
     let proxy = input.snapshot.proxy.clone();
-    let config = NetConfig { write_timeout: proxy.write_timeout, high_water: proxy.high_water, ..NetConfig::default() };
+    let config = NetConfig {
+        write_timeout: proxy.write_timeout,
+        high_water: proxy.high_water,
+        ..NetConfig::default()
+    };
     net::start(config).map_err(|e| format!("worker {}: {e}", input.index))?;
     net::attach_wake(input.wake);
     let listeners: Result<Vec<_>, _> = input.listeners.into_iter().map(net::listen).collect();
@@ -102,7 +111,13 @@ fn start(input: Input) -> Result<(), String> {
     let states = Rc::new(StateTable::new());
     let index = input.index;
     let ask_others = ask_in_turn(input.mailboxes.clone(), index);
-    let pools = Pools::new(index, proxy, input.stats.clone(), states.clone(), ask_others);
+    let pools = Pools::new(
+        index,
+        proxy,
+        input.stats.clone(),
+        states.clone(),
+        ask_others,
+    );
     let kills = messages::PendingKills::default();
     let shared = Rc::new(Shared::new(
         index,
@@ -135,7 +150,11 @@ fn start(input: Input) -> Result<(), String> {
 fn ask_in_turn(mailboxes: Vec<Mailbox>, me: usize) -> Box<dyn Fn(ServerId)> {
     let next = Cell::new(me);
     Box::new(move |server| {
-        let step = if (next.get() + 1) % mailboxes.len() == me { 2 } else { 1 };
+        let step = if (next.get() + 1) % mailboxes.len() == me {
+            2
+        } else {
+            1
+        };
         next.set((next.get() + step) % mailboxes.len());
         if next.get() != me {
             mailboxes[next.get()].send(Message::GiveBack(server));
@@ -144,15 +163,26 @@ fn ask_in_turn(mailboxes: Vec<Mailbox>, me: usize) -> Box<dyn Fn(ServerId)> {
 }
 
 /// Sends a KILL to the worker that owns the id; the outcome comes back as a message.
-fn kill_elsewhere(mailboxes: Vec<Mailbox>, me: usize, kills: messages::PendingKills) -> Box<dyn Fn(KillElsewhere)> {
+fn kill_elsewhere(
+    mailboxes: Vec<Mailbox>,
+    me: usize,
+    kills: messages::PendingKills,
+) -> Box<dyn Fn(KillElsewhere)> {
     Box::new(move |kill| {
         let ticket = kills.add(kill.done);
-        let Some(home) = mailboxes.get(me).cloned() else { return };
+        let Some(home) = mailboxes.get(me).cloned() else {
+            return;
+        };
         let reply = Box::new(move |outcome| {
             home.send(Message::KillDone { ticket, outcome });
         });
         if let Some(mailbox) = mailboxes.get(kill.worker) {
-            mailbox.send(Message::Kill { id: kill.id, query_only: kill.query_only, user: Some(kill.user), reply });
+            mailbox.send(Message::Kill {
+                id: kill.id,
+                query_only: kill.query_only,
+                user: Some(kill.user),
+                reply,
+            });
         }
     })
 }

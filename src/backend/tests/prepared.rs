@@ -67,11 +67,17 @@ fn it_behaves_like_a_list_in_order_of_use() {
         let at = model.iter().position(|k| *k == key);
         match (random >> 40) % 8 {
             0 => {
-                assert_eq!(cache.remove(StatementKey(u128::from(key))).is_some(), at.is_some());
+                assert_eq!(
+                    cache.remove(StatementKey(u128::from(key))).is_some(),
+                    at.is_some()
+                );
                 model.retain(|k| *k != key);
             }
             1..=3 => {
-                assert_eq!(cache.get(StatementKey(u128::from(key))).is_some(), at.is_some());
+                assert_eq!(
+                    cache.get(StatementKey(u128::from(key))).is_some(),
+                    at.is_some()
+                );
                 model.retain(|k| *k != key);
                 model.extend(at.map(|_| key));
             }
