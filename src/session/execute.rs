@@ -10,7 +10,7 @@ use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State};
 use crate::net::Buf;
-use crate::relay::{Broken, Command, Relay};
+use crate::relay::{Broken, Command, Relay, TurnEnd};
 use crate::sniff::{Access, Effects, Sniffed};
 use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
 use crate::wire::prepare::{with_types, Execute};
@@ -91,7 +91,7 @@ impl Session {
             let out = self.outgoing_execute(&mut lease, &command, &plan, server_id);
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
-                    self.executed(&plan, end.status);
+                    self.executed(&plan, &end);
                     self.finish(lease, end, &plan.sniffed, &plan.text);
                     return Ok(());
                 }
@@ -251,10 +251,12 @@ impl Session {
         lease.guarded && self.pins.is_empty() && READ_ONLY_REFUSALS.contains(&error.code)
     }
 
-    fn executed(&mut self, plan: &Plan, flags: Option<u16>) {
+    fn executed(&mut self, plan: &Plan, end: &TurnEnd) {
         if let Some(statement) = self.statements.get(plan.id) {
-            statement.long_data = false;
-            statement.cursor = plan.cursor && flags.is_some_and(|s| s & status::CURSOR_EXISTS != 0);
+            // an error in long data stays with the server's statement until COM_STMT_RESET
+            statement.long_data &= end.error.is_some();
+            let opened = |flags: u16| flags & status::CURSOR_EXISTS != 0;
+            statement.cursor = plan.cursor && end.status.is_some_and(opened);
         }
         self.update_statement_pins();
     }
