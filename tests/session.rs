@@ -689,3 +689,60 @@ fn affected_rows_follow_each_clients_found_rows_flag() {
         assert_eq!(found.query(sql).expect("connected").ok().affected_rows, 2);
     }
 }
+
+#[test]
+fn row_count_and_found_rows_are_the_sessions_own_or_refused_never_anothers() {
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE counted (a INT)"]);
+    let small = small_pool();
+    let proxy = &small;
+    std::thread::scope(|scope| {
+        for n in 1..9 {
+            scope.spawn(move || {
+                let mut client = proxy.client();
+                for round in 0..10 {
+                    let values = vec!["(1)"; n].join(",");
+                    client
+                        .query_drop(format!("INSERT INTO counted VALUES {values}"))
+                        .expect("INSERT");
+                    match try_rows(&mut client, "SELECT ROW_COUNT()") {
+                        Ok(got) => assert_eq!(got, [[n.to_string()]]),
+                        // only the user's first question may come too late
+                        Err(error) => assert!(round == 0 && code(&error) == 1105, "{error}"),
+                    }
+                    client
+                        .query_drop(format!(
+                            "SELECT a FROM (SELECT 1 AS a UNION ALL SELECT 2) AS t LIMIT {}",
+                            1 + n % 2
+                        ))
+                        .expect("SELECT");
+                    let found = scalar(&mut client, "SELECT FOUND_ROWS()");
+                    assert_eq!(found, (1 + n % 2).to_string());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn connection_id_is_the_one_the_client_was_greeted_with_in_every_spelling() {
+    let proxy = Proxy::shared();
+    let mut client = proxy.client();
+    let greeted = client.connection_id().to_string();
+    for sql in [
+        "SELECT CONNECTION_ID()",
+        "select connection_id ( )",
+        "SELECT /* c */ Connection_Id(/* d */)",
+        "SELECT IF(1, CONNECTION_ID(), 0)",
+        "SELECT id FROM (SELECT CONNECTION_ID() AS id) AS t",
+    ] {
+        assert_eq!(scalar(&mut client, sql), greeted, "{sql}");
+        let row: Option<u64> = client.exec_first(sql, ()).expect(sql);
+        assert_eq!(row.map(|n| n.to_string()), Some(greeted.clone()), "{sql}");
+    }
+    let result = client
+        .query_iter("SELECT CONNECTION_ID(), 1")
+        .expect("a result");
+    let name = result.columns().as_ref()[0].name_str().into_owned();
+    assert_eq!(name, "CONNECTION_ID()");
+}

@@ -82,6 +82,19 @@ impl Pool {
         }
     }
 
+    /// See [`super::Pools::lease_again`].
+    pub fn lease_again(self: &Rc<Self>, id: u64, uses: u64) -> Option<Lease> {
+        let same = |conn: &Box<ServerConnection>| conn.id == id && conn.uses == uses;
+        let at = self.idle.borrow().iter().rposition(same)?;
+        let conn = self.idle.borrow_mut().remove(at);
+        if conn.socket.is_stale() {
+            self.lost(conn);
+            return None;
+        }
+        self.count(true);
+        Some(Lease::new(self, conn, true))
+    }
+
     /// Position of the idle connection that fits best, and whether it fits as it is.
     fn best(&self, want: &Want<'_>) -> Option<(usize, bool)> {
         let idle = self.idle.borrow();

@@ -126,6 +126,12 @@ impl Pools {
         }
     }
 
+    /// The very connection that a session had last, if nobody has had it since: `id` and `uses` as they were then.
+    /// For statements about the statement before (ROW_COUNT, FOUND_ROWS).
+    pub fn lease_again(&self, want: &Want<'_>, id: u64, uses: u64) -> Option<Lease> {
+        self.pool(want.server, want.account).0.lease_again(id, uses)
+    }
+
     /// `try_lease`, else a new connection within the budget, else wait for one to come back.
     pub async fn lease(&self, want: &Want<'_>, deadline: Instant) -> Result<Lease, LeaseError> {
         let pool = self.pool(want.server, want.account);

@@ -240,7 +240,7 @@ impl Session {
         Outgoing {
             bytes: with_statement_id(bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
-            clears_diagnostics: plan.sniffed.effects.contains(Effects::DIAGNOSTICS) && free,
+            clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
             needs_last_insert_id: plan.sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
             heals: lease.guarded && free,
             ..Outgoing::plain(command)

@@ -17,7 +17,8 @@ impl Session {
     /// belongs. `sql`: the statement's text, empty for commands without one.
     pub(super) fn finish(&mut self, mut lease: Lease, end: TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
         // the common case: a read that changed nothing
-        let plain = end.error.is_none() && end.warnings == 0 && end.changes.is_empty();
+        let plain =
+            !self.counts && end.error.is_none() && end.warnings == 0 && end.changes.is_empty();
         if plain
             && sniffed.access == Access::Read
             && self.pins.is_empty()
@@ -139,7 +140,8 @@ impl Session {
                 self.pins.remove(Pins::NEXT_TRANSACTION);
             }
         }
-        let keep = end.warnings > 0 || failed || effects.contains(Effects::CALC_FOUND_ROWS);
+        let keep =
+            self.counts || end.warnings > 0 || failed || effects.contains(Effects::CALC_FOUND_ROWS);
         let asked = self.pins.contains(Pins::DIAGNOSTICS) && effects.contains(Effects::DIAGNOSTICS);
         self.pins.set(Pins::DIAGNOSTICS, keep || asked);
         if self.dialect.no_backslash_escapes != (self.status & status::NO_BACKSLASH_ESCAPES != 0) {

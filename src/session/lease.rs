@@ -5,7 +5,7 @@ use super::Session;
 use crate::backend::{Lease, LeaseError, Want};
 use crate::net;
 use crate::route::{self, Context, Decision, Route};
-use crate::sniff::{self, Sniffed};
+use crate::sniff::{self, Effects, Sniffed, Verb};
 use crate::throttle;
 use crate::topology::{Group, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
@@ -23,6 +23,17 @@ pub(super) struct GroupIndex {
     epoch: u64,
     index: usize,
 }
+
+/// A server connection as a session left it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastConnection {
+    server: ServerId,
+    id: u64,
+    uses: u64,
+}
+
+/// Statements about the statement before, which only its own connection can answer.
+pub(super) const ABOUT_LAST: Effects = Effects::FOUND_ROWS.union(Effects::ROW_COUNT);
 
 /// What earlier tries of the same command found out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +55,11 @@ impl Session {
     ) -> Result<Lease, reply::Err> {
         if let Some(lease) = self.held.take() {
             return Ok(lease);
+        }
+        if sniffed.effects.intersects(ABOUT_LAST) {
+            if let Some(last) = self.last {
+                return self.lease_last(last, sniffed);
+            }
         }
         let mut deadline = None;
         loop {
@@ -78,6 +94,27 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The connection of the session's last statement, if no other session has had it since.
+    fn lease_last(&mut self, last: LastConnection, sniffed: &Sniffed) -> Result<Lease, reply::Err> {
+        self.counts = true;
+        self.shared.count_for(&self.user.config.name);
+        let snapshot = self.shared.snapshot();
+        let group = self.group(&snapshot)?;
+        if let Some(at) = group.servers.iter().position(|s| s.id == last.server) {
+            let lease =
+                self.shared
+                    .pools
+                    .lease_again(&self.want(group, at, false), last.id, last.uses);
+            if let Some(lease) = lease.filter(|l| !l.guarded || sniffed.verb == Verb::Select) {
+                return Ok(self.leased(lease, group, at));
+            }
+        }
+        Err(error::own(
+            "ROW_COUNT() or FOUND_ROWS() of the last statement is gone: its server connection has served another \
+             client. From now on this user's connections are kept for one more statement; repeat both statements",
+        ))
     }
 
     /// The user's group in this snapshot.
@@ -238,6 +275,11 @@ impl Session {
             .in_transaction
             .set(self.pins.contains(Pins::TRANSACTION));
         if self.pins.is_empty() {
+            self.last = Some(LastConnection {
+                server: lease.server.id,
+                id: lease.id,
+                uses: lease.uses,
+            });
             lease.after = After::Return;
             self.entry.on_server.set(None);
             return;
@@ -253,6 +295,7 @@ impl Session {
     /// The session lost its connection, or gives it up whatever is on it.
     pub(super) fn forget(&mut self, lease: Lease) {
         self.pins = Pins::empty();
+        self.last = None;
         self.entry.pins.set(self.pins);
         self.entry.in_transaction.set(false);
         self.entry.on_server.set(None);

@@ -75,6 +75,10 @@ pub struct Session {
     /// Status flags of the last reply.
     status: u16,
     last_insert_id: u64,
+    /// The connection of the last turn, for statements about the statement before.
+    last: Option<lease::LastConnection>,
+    /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
+    counts: bool,
     statements: Statements,
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
@@ -179,12 +183,15 @@ impl Session {
             pins: Pins::empty(),
             status: status::AUTOCOMMIT,
             last_insert_id: 0,
+            last: None,
+            counts: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
             _token: who.token,
         };
+        session.counts = session.shared.counts_for(&session.user.config.name);
         session.state_changed();
         session
     }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 impl Session {
     /// The statement is prepared where it would run now; where it really runs is decided at each EXECUTE.
-    pub(super) async fn prepare(&mut self, command: Command) -> Result<(), End> {
+    pub(super) async fn prepare(&mut self, mut command: Command) -> Result<(), End> {
         if self.statements.is_full() {
             self.tell(&error::too_many_prepared(super::statements::LIMIT));
             return Ok(());
@@ -26,6 +26,9 @@ impl Session {
             ))));
         }
         let sniffed = sniff::sniff(command.body(), true, self.dialect);
+        if sniffed.effects.contains(sniff::Effects::CONNECTION_ID) {
+            self.put_connection_id(&mut command, 0);
+        }
         self.release_diagnostics(sniff::Effects::empty());
         let mut attempt = Attempt {
             writes: self.is_known_write(command.body()),

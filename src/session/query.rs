@@ -3,18 +3,24 @@ use super::lease::Attempt;
 use super::pins::Pins;
 use super::turn::{Outgoing, Ran};
 use super::{End, Session};
+use crate::net::Buf;
 use crate::relay::Command;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
 use crate::wire::error;
+use crate::wire::packet::{frame, HEADER};
 use crate::wire::query::text_offset;
 
 impl Session {
-    pub(super) async fn query(&mut self, command: Command) -> Result<(), End> {
+    pub(super) async fn query(&mut self, mut command: Command) -> Result<(), End> {
         let Ok(text_at) = text_offset(command.body(), self.capabilities) else {
             return Err(self.tell_and_end(&error::malformed_packet()));
         };
         let sql = command.body().get(text_at..).unwrap_or_default();
         let sniffed = sniff::sniff(sql, command.is_whole(), self.dialect);
+        if sniffed.effects.contains(Effects::CONNECTION_ID) {
+            self.put_connection_id(&mut command, text_at);
+        }
+        let sql = command.body().get(text_at..).unwrap_or_default();
         if sniffed.verb == Verb::Kill {
             return match sniff::kill_target(sql) {
                 Some(kill) => Box::pin(self.kill(kill)).await,
@@ -62,11 +68,26 @@ impl Session {
         }
     }
 
+    /// CONNECTION_ID() is the id that the client was greeted with.
+    pub(super) fn put_connection_id(&self, command: &mut Command, text_at: usize) {
+        let start = HEADER + 1 + text_at;
+        let Some(sql) = command.bytes.get(start..).filter(|_| command.is_whole()) else {
+            return;
+        };
+        if let Some(text) = sniff::with_connection_id(sql, self.entry.id, self.dialect) {
+            let mut payload = command.bytes[HEADER..start].to_vec();
+            payload.extend_from_slice(&text);
+            let mut out = Vec::with_capacity(payload.len() + HEADER);
+            frame(&payload, 0, &mut out);
+            command.bytes = Buf::from_vec(out);
+        }
+    }
+
     fn outgoing(&self, command: &Command, sniffed: &Sniffed, guarded: bool) -> Outgoing {
         let free = self.pins.is_empty();
         Outgoing {
             read: sniffed.access == Access::Read && free,
-            clears_diagnostics: sniffed.effects.contains(Effects::DIAGNOSTICS) && free,
+            clears_diagnostics: free && self.asks_nothing_of_mine(sniffed),
             needs_last_insert_id: sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
             heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
             ..Outgoing::plain(command)
@@ -79,6 +100,13 @@ impl Session {
         let digest = sniff::digest(sql, self.dialect);
         self.shared.known_writes.borrow_mut().remember(digest);
         attempt.writes = true;
+    }
+
+    /// Asks about a statement before that this session does not have on the connection: its last user's traces
+    /// are cleared first.
+    pub(super) fn asks_nothing_of_mine(&self, sniffed: &Sniffed) -> bool {
+        sniffed.effects.contains(Effects::DIAGNOSTICS)
+            || (sniffed.effects.intersects(super::lease::ABOUT_LAST) && self.last.is_none())
     }
 
     /// MariaDB clears the warnings of a statement only when a later one uses a table: until then SHOW WARNINGS

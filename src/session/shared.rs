@@ -6,7 +6,7 @@ use crate::backend::{Account, Password, Pools, StateTable};
 use crate::observe::WorkerStats;
 use crate::topology::Snapshot;
 use crate::wire::auth::caching_sha2::KeyPair;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -57,6 +57,8 @@ pub struct Shared {
     accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
     seed: Cell<u64>,
     token: Cell<u64>,
+    /// Users that have asked for ROW_COUNT() or FOUND_ROWS().
+    counting: RefCell<AHashSet<Box<str>>>,
     /// Sessions that wait for a new topology.
     waiting: RefCell<Vec<Promise<()>>>,
 }
@@ -88,6 +90,7 @@ impl Shared {
             accounts: RefCell::default(),
             seed: Cell::new(rand::random()),
             token: Cell::new(0),
+            counting: RefCell::default(),
             waiting: RefCell::default(),
         }
     }
@@ -135,6 +138,15 @@ impl Shared {
         let token = self.token.get() + 1;
         self.token.set(token);
         token
+    }
+
+    /// Whether sessions of this user keep each statement's connection for one more statement.
+    pub fn counts_for(&self, user: &str) -> bool {
+        self.counting.borrow().contains(user)
+    }
+
+    pub fn count_for(&self, user: &str) {
+        self.counting.borrow_mut().insert(user.into());
     }
 
     /// The one `Account` of this user and password, so that its pools are found again.

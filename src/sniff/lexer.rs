@@ -88,7 +88,8 @@ const fn classes() -> [Class; 256] {
     table
 }
 
-/// `at` never passes the end of `sql`; every call of [`Lexer::next`] moves it or returns End.
+/// Cheap to clone, for looking ahead. `at` never passes the end of `sql`; every call of [`Lexer::next`] moves it or returns End.
+#[derive(Clone)]
 pub(super) struct Lexer<'a> {
     sql: &'a [u8],
     at: usize,

@@ -7,6 +7,7 @@
 //! particular to it.
 
 mod admin;
+mod connection_id;
 mod control;
 mod create;
 mod digest;
@@ -22,6 +23,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use connection_id::with_connection_id;
 pub use digest::digest;
 pub use kill::{kill_target, Kill};
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
