@@ -147,6 +147,7 @@ impl Session {
         }
         self.last_insert_id = 0;
         self.status = crate::wire::status::AUTOCOMMIT;
+        self.dialect.no_backslash_escapes = false;
         let schema = self.state.schema.clone();
         let mut state = crate::backend::initial_state(self.collation, &self.greeting);
         state.schema = schema;

@@ -6,16 +6,20 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{keep_prepared, statement_id, with_statement_id};
-use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
+use super::query::may_ask_last_insert_id;
+use super::turn::{swallow, Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State};
 use crate::net::Buf;
 use crate::relay::{Broken, Command, Relay, TurnEnd};
-use crate::sniff::{Access, Effects, Sniffed};
+use crate::sniff::{Access, Sniffed};
 use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
 use crate::wire::prepare::{with_types, Execute};
 use crate::wire::{command, error, reply, status};
 use std::rc::Rc;
+
+/// The EXECUTE flags that ask for a cursor; another one only says that query attributes follow.
+const CURSOR_FLAGS: u8 = 7;
 
 /// What an EXECUTE needs of its statement, copied out so that the session stays free to borrow.
 struct Plan {
@@ -88,7 +92,13 @@ impl Session {
                     }
                 }
             };
-            let out = self.outgoing_execute(&mut lease, &command, &plan, server_id);
+            let out = match self.outgoing_execute(&mut lease, &command, &plan, server_id) {
+                Ok(out) => out,
+                Err(error) => {
+                    self.forget_unless_held(lease);
+                    return Err(self.tell_and_end(&error));
+                }
+            };
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
                     self.executed(&plan, &end);
@@ -139,7 +149,7 @@ impl Session {
                 .and_then(|p| p.get(types))
                 .map(Into::into);
         }
-        let cursor = head.flags != 0;
+        let cursor = head.flags & CURSOR_FLAGS != 0;
         let mut sniffed = statement.sniffed;
         if cursor {
             // the connection is held while the cursor is open, and the session may write meanwhile
@@ -160,6 +170,9 @@ impl Session {
 
     /// The server's id of the statement on this connection; prepares it there first if need be.
     async fn prepared_on(&mut self, lease: &mut Lease, id: u32) -> Result<u32, PrepareFailed> {
+        if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
+            self.statements.keep_apart(id);
+        }
         let Some(statement) = self.statements.get(id) else {
             return Err(PrepareFailed::Refused(error::unknown_statement_handler(
                 id,
@@ -177,7 +190,15 @@ impl Session {
             .states
             .intern(prepare_state(&lease.state, &state));
         let before = lease.state.clone();
-        change_state(lease, &wanted).await?;
+        if let Err(failed) = change_state(lease, &wanted).await {
+            if !self.pins.is_empty() {
+                // some of it may have worked
+                lease.state = wanted;
+                go_back(lease, &before).await?;
+                lease.after = settled;
+            }
+            return Err(failed);
+        }
         let mut out = Vec::new();
         let mut payload = Vec::with_capacity(text.len() + 1);
         payload.push(command::STMT_PREPARE);
@@ -194,7 +215,7 @@ impl Session {
         let end = relay.end;
         if !self.pins.is_empty() {
             // a held connection is not made to fit again before the command
-            change_state(lease, &before).await?;
+            go_back(lease, &before).await?;
         }
         lease.after = settled;
         let Some(ok) = end.prepared else {
@@ -220,30 +241,40 @@ impl Session {
         command: &Command,
         plan: &Plan,
         server_id: u32,
-    ) -> Outgoing {
+    ) -> Result<Outgoing, reply::Err> {
         let free = self.pins.is_empty();
         let mut bytes = command.bytes.clone();
+        self.note_bulk_types(lease, command, plan.id);
         if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
         {
             if let Some(prepared) = lease.prepared.get(statement.key) {
                 let unknown_here = prepared.types_of != statement.token;
-                prepared.types_of = statement.token;
-                let small = command.is_whole()
-                    && command.bytes.len() + 2 * usize::from(statement.parameters) < MAX_PAYLOAD;
-                if let (None, true, Some(types), true) =
-                    (&plan.head.types, unknown_here, &statement.types, small)
+                if let (None, true, Some(types)) =
+                    (&plan.head.types, unknown_here, &statement.types)
                 {
-                    bytes = reframed(&with_types(&command.bytes[HEADER..], at, types), command);
+                    bytes = retyped(command, at, types).ok_or_else(types_needed)?;
                 }
+                prepared.types_of = statement.token;
             }
         }
-        Outgoing {
+        Ok(Outgoing {
             bytes: with_statement_id(bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
-            needs_last_insert_id: plan.sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
+            needs_last_insert_id: free && may_ask_last_insert_id(&plan.sniffed),
             heals: lease.guarded && free,
             ..Outgoing::plain(command)
+        })
+    }
+
+    /// COM_STMT_BULK_EXECUTE brings types of its own: the connection no longer has those of any session's EXECUTE.
+    fn note_bulk_types(&mut self, lease: &mut Lease, command: &Command, id: u32) {
+        if command.kind() != command::STMT_BULK_EXECUTE {
+            return;
+        }
+        let key = self.statements.get(id).map(|s| s.key);
+        if let Some(prepared) = key.and_then(|key| lease.prepared.get(key)) {
+            prepared.types_of = 0;
         }
     }
 
@@ -400,7 +431,25 @@ fn prepare_state(now: &State, then: &State) -> State {
     state
 }
 
-/// Makes the connection's state the wanted one and waits until it is.
+/// The state of a held connection as it was. Without it the session's further statements would run in
+/// another one: then the connection counts as lost.
+async fn go_back(lease: &mut Lease, before: &Rc<State>) -> Result<(), PrepareFailed> {
+    change_state(lease, before)
+        .await
+        .map_err(|failed| match failed {
+            PrepareFailed::Refused(error) => {
+                tracing::warn!(server = %lease.server.address, ?error, "a session's state could not be restored");
+                PrepareFailed::Broken(Broken::Protocol {
+                    untouched: true,
+                    what: "session state refused",
+                })
+            }
+            broken => broken,
+        })
+}
+
+/// Makes the connection's state the wanted one and waits until it is. After an error the state may be
+/// anything between the two.
 async fn change_state(lease: &mut Lease, wanted: &Rc<State>) -> Result<(), PrepareFailed> {
     if Rc::ptr_eq(&lease.state, wanted) {
         return Ok(());
@@ -410,21 +459,35 @@ async fn change_state(lease: &mut Lease, wanted: &Rc<State>) -> Result<(), Prepa
     if count > 0 {
         lease.socket.send(Buf::from_vec(out));
     }
-    for _ in 0..count {
-        let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
-        relay.run().await.map_err(PrepareFailed::Broken)?;
-        if let Some(error) = relay.end.error {
-            return Err(PrepareFailed::Refused(error));
+    // every reply is read, also behind an error: the next one must not find it
+    match swallow(lease, count).await {
+        Ok(None) => {
+            lease.state = wanted.clone();
+            Ok(())
         }
+        Ok(Some(error)) => Err(PrepareFailed::Refused(error)),
+        Err(broken) => Err(PrepareFailed::Broken(broken)),
     }
-    lease.state = wanted.clone();
-    Ok(())
 }
 
-/// A command with a new payload; only whole commands are rewritten.
-fn reframed(payload: &[u8], command: &Command) -> Buf {
-    debug_assert!(command.is_whole());
-    let mut out = Vec::with_capacity(payload.len() + HEADER);
-    frame(payload, 0, &mut out);
-    Buf::from_vec(out)
+/// The command, or its first part, with the types put in. `None`: it is of several packets, and the bytes of all
+/// of them would move.
+fn retyped(command: &Command, at: usize, types: &[u8]) -> Option<Buf> {
+    let payload = with_types(&command.bytes[HEADER..], at, types);
+    let length = payload.len() + command.rest;
+    if command.continued || length >= MAX_PAYLOAD {
+        return None;
+    }
+    let mut out = Vec::with_capacity(HEADER + payload.len());
+    out.extend_from_slice(&(length as u32).to_le_bytes()[..3]);
+    out.push(0);
+    out.extend_from_slice(&payload);
+    Some(Buf::from_vec(out))
+}
+
+/// Without the types this connection would read the values as those of another session.
+fn types_needed() -> reply::Err {
+    error::own(
+        "an EXECUTE of 16 MiB or more has to carry its parameter types: they were sent on another server connection",
+    )
 }

@@ -93,11 +93,10 @@ impl Session {
     /// What hangs on the state's values.
     pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
-        if let Some(mode) = self.state.variable(b"sql_mode") {
-            self.dialect.ansi_quotes = mode
-                .windows(11)
-                .any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
-        }
+        let mode = self.state.variable(b"sql_mode").unwrap_or_default();
+        self.dialect.ansi_quotes = mode
+            .windows(11)
+            .any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
         let charset = self
             .state
             .variable(b"character_set_client")
@@ -107,9 +106,10 @@ impl Session {
             .state
             .variable(b"wait_timeout")
             .and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
-        if let Some(seconds) = seconds {
-            self.idle_timeout = Duration::from_secs(seconds);
-        }
+        self.idle_timeout = seconds.map_or_else(
+            || self.shared.snapshot().proxy.idle_timeout,
+            Duration::from_secs,
+        );
     }
 
     fn update_pins(&mut self, end: &TurnEnd, sniffed: &Sniffed, was_in_transaction: bool) {
@@ -139,6 +139,11 @@ impl Session {
             if !in_transaction && used_up {
                 self.pins.remove(Pins::NEXT_TRANSACTION);
             }
+        }
+        // an error carries no flags; without autocommit the statement has opened a transaction all the same,
+        // and may hold locks
+        if failed && self.status & status::AUTOCOMMIT == 0 {
+            self.pins |= Pins::TRANSACTION;
         }
         let keep =
             self.counts || end.warnings > 0 || failed || effects.contains(Effects::CALC_FOUND_ROWS);

@@ -1,6 +1,6 @@
 //! From a statement to a server connection: routing, borrowing, waiting for a primary.
 use super::pins::Pins;
-use super::registry::{Activity, OnServer};
+use super::registry::{Activity, Entry, OnServer};
 use super::Session;
 use crate::backend::{Lease, LeaseError, Want};
 use crate::net;
@@ -10,8 +10,11 @@ use crate::throttle;
 use crate::topology::{Group, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How long a turn waits before it tries an unreachable primary again, if no new topology comes first.
@@ -63,6 +66,9 @@ impl Session {
         }
         let mut deadline = None;
         loop {
+            if self.entry.stopped() {
+                return Err(error::query_interrupted());
+            }
             let snapshot = self.shared.snapshot();
             let group = self.group(&snapshot)?;
             let decision = self.decide(group, sniffed, attempt);
@@ -75,16 +81,21 @@ impl Session {
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let lease = self.shared.pools.lease(&want, until).await;
+                    let waited = self.shared.pools.lease(&want, until);
+                    let lease = unless_killed(&self.entry, waited).await;
                     self.entry.set(Activity::Running, net::now());
-                    match lease {
+                    match lease.ok_or_else(error::query_interrupted)? {
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
                         Err(e) => self.give_up_or_wait(e, group, i, attempt, until).await?,
                     }
                 }
                 Route::Held | Route::NoPrimary => {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
-                    if !self.shared.topology_changed(until).await {
+                    self.entry.set(Activity::Waiting, net::now());
+                    let waited = self.shared.topology_changed(until);
+                    let changed = unless_killed(&self.entry, waited).await;
+                    self.entry.set(Activity::Running, net::now());
+                    if !changed.ok_or_else(error::query_interrupted)? {
                         return Err(error::own(&format!(
                             "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
                             group.name,
@@ -301,4 +312,16 @@ impl Session {
         self.entry.on_server.set(None);
         drop(lease);
     }
+}
+
+/// Waits, but not beyond a KILL or KILL QUERY of the session: `None`. The statement has not run then.
+async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output> {
+    let mut waited = pin!(waited);
+    poll_fn(|cx| {
+        if entry.poll_interrupted(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        waited.as_mut().poll(cx).map(Some)
+    })
+    .await
 }

@@ -79,6 +79,9 @@ pub struct Session {
     last: Option<lease::LastConnection>,
     /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
     counts: bool,
+    /// A server stopped reading in the middle of an upload: what else the client sends of it is data, never a
+    /// command.
+    cut_off: bool,
     statements: Statements,
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
@@ -185,6 +188,7 @@ impl Session {
             last_insert_id: 0,
             last: None,
             counts: false,
+            cut_off: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
             idle_timeout: proxy.idle_timeout,
@@ -208,7 +212,7 @@ impl Session {
             };
             let started = net::now();
             self.entry.set(Activity::Running, started);
-            if self.turn(command).await.is_err() {
+            if self.turn(command).await.is_err() || self.cut_off {
                 return;
             }
             self.turn_ended(started);
@@ -216,13 +220,17 @@ impl Session {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        if self.entry.stopped() {
+            // also when the client has sent ahead
+            return Poll::Ready(Next::Stopped);
+        }
         match self.inbox.poll_command(cx, &self.client) {
             Poll::Ready(Ok(command)) => return Poll::Ready(Next::Command(command)),
             Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
             Poll::Pending => {}
         }
         if self.entry.poll_stopped(cx).is_ready()
-            || (self.shared.draining.get() && self.held.is_none())
+            || (self.shared.draining.get() && !self.pins.leaves_state())
         {
             return Poll::Ready(Next::Stopped);
         }

@@ -88,7 +88,7 @@ impl Session {
         Outgoing {
             read: sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(sniffed),
-            needs_last_insert_id: sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
+            needs_last_insert_id: free && may_ask_last_insert_id(sniffed),
             heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
             ..Outgoing::plain(command)
         }
@@ -135,4 +135,11 @@ impl Session {
             }
         }
     }
+}
+
+/// Text that was not read to its end may ask for it there.
+pub(super) fn may_ask_last_insert_id(sniffed: &Sniffed) -> bool {
+    sniffed
+        .effects
+        .intersects(Effects::LAST_INSERT_ID | Effects::UNREAD)
 }

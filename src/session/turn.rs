@@ -172,7 +172,11 @@ impl Session {
                     match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water)
                         .await
                     {
-                        Ok(()) | Err(Upload::ServerStopped) => relay.infile_sent(),
+                        Ok(()) => relay.infile_sent(),
+                        Err(Upload::ServerStopped) => {
+                            self.cut_off = true;
+                            relay.infile_sent();
+                        }
                         Err(Upload::Client(_) | Upload::TooLarge) => return Err(End::ClientGone),
                     }
                 }
@@ -199,8 +203,12 @@ impl Session {
         )
         .await;
         match sent {
-            // a server that answers early (1153) and closes: its reply is what the client gets
-            Ok(()) | Err(Upload::ServerStopped) => Ok(()),
+            Ok(()) => Ok(()),
+            // a server that answers early (1153) and closes: its reply is what the client gets, and the last
+            Err(Upload::ServerStopped) => {
+                self.cut_off = true;
+                Ok(())
+            }
             Err(Upload::Client(_)) => Err(End::ClientGone),
             Err(Upload::TooLarge) => {
                 self.tell(&error::packet_too_large());
@@ -336,7 +344,8 @@ impl Session {
         self.shared.stats.server_connections_lost.add(1);
         tracing::warn!(server = %lease.server.address, cause, "a server connection was lost");
         let had_state = self.pins.leaves_state();
-        if harmless && !had_state && attempt.tries < 3 && !self.entry.stopped() {
+        // warnings and counts of the last statement went with the connection too: another has none to show
+        if harmless && self.pins.is_empty() && attempt.tries < 3 && !self.entry.stopped() {
             attempt.tries += 1;
             attempt.avoid = Some(lease.server.id);
             return Ok(Ran::Lost);
@@ -359,7 +368,7 @@ impl Session {
 }
 
 /// Reads the replies to state statements; the first error is returned.
-async fn swallow(lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, Broken> {
+pub(super) async fn swallow(lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, Broken> {
     let mut first = None;
     for _ in 0..count {
         let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
