@@ -18,6 +18,7 @@ use umpire::wire::capabilities as cap;
 const EXECUTE: u8 = 0x17;
 const LONG_DATA: u8 = 0x18;
 const CLOSE: u8 = 0x19;
+const RESET: u8 = 0x1a;
 const FETCH: u8 = 0x1c;
 const RESET_CONNECTION: u8 = 0x1f;
 const BIGINT: [u8; 2] = [8, 0];
@@ -442,4 +443,119 @@ fn a_client_that_vanishes_leaves_a_clean_connection() {
         rows(&mut cluster.direct(), "SELECT * FROM left_behind"),
         [] as [Vec<String>; 0]
     );
+}
+
+#[test]
+fn resetting_or_fetching_an_unused_statement_keeps_the_transaction() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE kept (a INT)"]);
+    let mut client = RawClient::connect(Proxy::shared().port);
+    let prepared = client.prepare("SELECT ?");
+    client.query("BEGIN").expect("BEGIN").ok();
+    client
+        .query("INSERT INTO kept VALUES (1)")
+        .expect("INSERT")
+        .ok();
+    client
+        .command(RESET, &prepared.id.to_le_bytes())
+        .expect("reset")
+        .ok();
+    client
+        .query("INSERT INTO kept VALUES (2)")
+        .expect("INSERT")
+        .ok();
+    let fetch = [prepared.id.to_le_bytes(), 1u32.to_le_bytes()].concat();
+    assert_ne!(client.command(FETCH, &fetch).expect("answer").code(), 0);
+    assert_eq!(
+        client
+            .query("SELECT COUNT(*) FROM kept")
+            .expect("answer")
+            .value()
+            .as_deref(),
+        Some("2")
+    );
+    client.query("ROLLBACK").expect("ROLLBACK").ok();
+    assert_eq!(cluster.primary().ask("SELECT COUNT(*) FROM app.kept"), "0");
+}
+
+#[test]
+fn last_insert_id_in_a_transaction_is_the_sessions_own() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&[
+        "CREATE TABLE ids (id INT AUTO_INCREMENT PRIMARY KEY)",
+        "CREATE PROCEDURE asks_id() SELECT LAST_INSERT_ID()",
+        "CREATE FUNCTION tells_id() RETURNS BIGINT RETURN LAST_INSERT_ID()",
+    ]);
+    let proxy = one_connection();
+    let mut mine = RawClient::connect(proxy.port);
+    let mut other = RawClient::connect(proxy.port);
+    let insert = "INSERT INTO ids VALUES ()";
+    for ask in [
+        "SELECT LAST_INSERT_ID()",
+        "SELECT tells_id()",
+        "CALL asks_id()",
+    ] {
+        let id = mine.query(insert).expect("answer").ok().last_insert_id;
+        other.query(insert).expect("answer").ok();
+        mine.query("BEGIN").expect("BEGIN").ok();
+        for _ in 0..2 {
+            assert_eq!(
+                mine.query(ask).expect("answer").value(),
+                Some(id.to_string()),
+                "{ask}"
+            );
+        }
+        mine.query("COMMIT").expect("COMMIT").ok();
+        mine.command(RESET_CONNECTION, b"").expect("reset").ok();
+    }
+    mine.query("SELECT LAST_INSERT_ID(77)")
+        .expect("answer")
+        .ok();
+    other.query(insert).expect("answer").ok();
+    assert_eq!(
+        mine.query("SELECT LAST_INSERT_ID()")
+            .expect("answer")
+            .value()
+            .as_deref(),
+        Some("77")
+    );
+}
+
+#[test]
+fn an_id_that_an_insert_gives_itself_does_not_change_last_insert_id() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE given (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT)"]);
+    let proxy = one_connection();
+    let mut mine = RawClient::connect(proxy.port);
+    let mut other = RawClient::connect(proxy.port);
+    let prepared = mine.prepare("INSERT INTO given VALUES (?, 1)");
+    for round in 1..4i64 {
+        let id = mine
+            .query("INSERT INTO given (v) VALUES (1)")
+            .expect("answer")
+            .ok()
+            .last_insert_id;
+        let explicit = 1_000_000 * round;
+        let reply = match round {
+            1 => mine.query(&format!("INSERT INTO given VALUES ({explicit}, 2)")),
+            2 => mine.query(&format!("INSERT INTO given SELECT {explicit}, 2")),
+            _ => mine.command(
+                EXECUTE,
+                &execute(prepared.id, 0, &[BIGINT], &[&explicit.to_le_bytes()]),
+            ),
+        };
+        assert_eq!(reply.expect("answer").ok().last_insert_id, explicit as u64);
+        other
+            .query("INSERT INTO given (v) VALUES (3)")
+            .expect("answer")
+            .ok();
+        let asked = mine
+            .query("SELECT LAST_INSERT_ID()")
+            .expect("answer")
+            .value();
+        assert_eq!(asked, Some(id.to_string()), "round {round}");
+    }
 }

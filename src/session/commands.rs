@@ -71,7 +71,7 @@ impl Session {
         if !command.is_whole() {
             return Err(self.tell_and_end(&error::packet_too_large()));
         }
-        self.release_diagnostics(Effects::empty());
+        self.release_diagnostics(Effects::empty()).await?;
         let mut attempt = Attempt::default();
         let mut lease = match self.lease(sniffed, &mut attempt).await {
             Ok(lease) => lease,
@@ -111,7 +111,7 @@ impl Session {
                 return Ok(());
             }
         };
-        self.release_diagnostics(Effects::empty());
+        self.release_diagnostics(Effects::empty()).await?;
         if self.held.is_some() {
             self.forward(command, &SESSION_ONLY).await?;
         } else if self.capabilities & capabilities::DEPRECATE_EOF != 0 {
@@ -146,6 +146,7 @@ impl Session {
             self.forget(lease);
         }
         self.last_insert_id = 0;
+        self.doubts.clear();
         self.status = crate::wire::status::AUTOCOMMIT;
         self.dialect.no_backslash_escapes = false;
         let schema = self.state.schema.clone();

@@ -6,7 +6,6 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{keep_prepared, statement_id, with_statement_id};
-use super::query::may_ask_last_insert_id;
 use super::turn::{swallow, Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State};
@@ -50,7 +49,7 @@ impl Session {
                 };
             }
         };
-        self.release_diagnostics(plan.sniffed.effects);
+        self.release_diagnostics(plan.sniffed.effects).await?;
         let mut attempt = Attempt {
             writes: plan.cursor || self.is_known_write(&plan.text),
             ..Attempt::default()
@@ -67,6 +66,11 @@ impl Session {
                     };
                 }
             };
+            if self.asks_too_much(&plan.sniffed) {
+                self.refuse_counts();
+                self.settle(lease);
+                return Ok(());
+            }
             let server_id = match self.prepared_on(&mut lease, plan.id).await {
                 Ok(id) => id,
                 Err(PrepareFailed::Refused(error)) if self.can_heal(&lease, &error) => {
@@ -100,8 +104,10 @@ impl Session {
                 }
             };
             match self.exchange(&mut lease, out, &mut attempt).await? {
-                Ran::Done(end) => {
+                Ran::Done(mut end) => {
                     self.executed(&plan, &end);
+                    let said = [&plan.text[..], command.body()];
+                    self.note_last_insert_id(&mut end, &plan.sniffed, &said);
                     self.finish(lease, end, &plan.sniffed, &plan.text);
                     return Ok(());
                 }
@@ -261,7 +267,7 @@ impl Session {
             bytes: with_statement_id(bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
-            needs_last_insert_id: free && may_ask_last_insert_id(&plan.sniffed),
+            needs_last_insert_id: self.may_ask_last_insert_id(&plan.sniffed),
             heals: lease.guarded && free,
             ..Outgoing::plain(command)
         })
@@ -301,8 +307,8 @@ impl Session {
             return Ok(());
         };
         let (key, open) = (statement.key, statement.cursor);
-        let lease = self.held.take().filter(|_| open);
-        let Some(mut lease) = lease else {
+        let held = if open { self.held.take() } else { None };
+        let Some(mut lease) = held else {
             self.tell(&error::no_open_cursor(id, self.dialect.mariadb));
             return Ok(());
         };

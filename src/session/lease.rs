@@ -27,6 +27,9 @@ pub(super) struct GroupIndex {
     index: usize,
 }
 
+/// No connection has as many uses.
+const NEVER: u64 = u64::MAX;
+
 /// A server connection as a session left it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastConnection {
@@ -64,6 +67,7 @@ impl Session {
                 return self.lease_last(last, sniffed);
             }
         }
+        self.own_id = false;
         let mut deadline = None;
         loop {
             if self.entry.stopped() {
@@ -122,10 +126,21 @@ impl Session {
                 return Ok(self.leased(lease, group, at));
             }
         }
-        Err(error::own(
-            "ROW_COUNT() or FOUND_ROWS() of the last statement is gone: its server connection has served another \
-             client. From now on this user's connections are kept for one more statement; repeat both statements",
-        ))
+        Err(counts_are_gone())
+    }
+
+    /// Something else ran on the connection of the last statement.
+    pub(super) fn counts_went(&mut self) {
+        if let Some(last) = self.last.as_mut() {
+            last.uses = NEVER;
+        }
+    }
+
+    /// From now on this user's connections are prepared for the question.
+    pub(super) fn refuse_counts(&mut self) {
+        self.counts = true;
+        self.shared.count_for(&self.user.config.name);
+        self.tell(&counts_are_gone());
     }
 
     /// The user's group in this snapshot.
@@ -306,6 +321,7 @@ impl Session {
     /// The session lost its connection, or gives it up whatever is on it.
     pub(super) fn forget(&mut self, lease: Lease) {
         self.pins = Pins::empty();
+        self.doubts.clear();
         self.last = None;
         self.entry.pins.set(self.pins);
         self.entry.in_transaction.set(false);
@@ -324,4 +340,11 @@ async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output>
         waited.as_mut().poll(cx).map(Some)
     })
     .await
+}
+
+fn counts_are_gone() -> reply::Err {
+    error::own(
+        "ROW_COUNT() or FOUND_ROWS() of the last statement is gone: its server connection has served another \
+         client. From now on this user's connections are kept for one more statement; repeat both statements",
+    )
 }

@@ -10,6 +10,7 @@ mod execute;
 mod finish;
 pub mod kill;
 mod known_writes;
+mod last_insert_id;
 mod lease;
 mod login;
 pub mod pins;
@@ -75,6 +76,10 @@ pub struct Session {
     /// Status flags of the last reply.
     status: u16,
     last_insert_id: u64,
+    /// LAST_INSERT_ID() on the connection of the last turn is this session's: it was told, or the server says so.
+    own_id: bool,
+    /// Reported ids that may have been given ones ([`Pins::INSERT_ID`]).
+    doubts: Vec<u64>,
     /// The connection of the last turn, for statements about the statement before.
     last: Option<lease::LastConnection>,
     /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
@@ -186,6 +191,8 @@ impl Session {
             pins: Pins::empty(),
             status: status::AUTOCOMMIT,
             last_insert_id: 0,
+            own_id: false,
+            doubts: Vec::new(),
             last: None,
             counts: false,
             cut_off: false,
@@ -213,6 +220,11 @@ impl Session {
             let started = net::now();
             self.entry.set(Activity::Running, started);
             if self.turn(command).await.is_err() || self.cut_off {
+                return;
+            }
+            if self.pins == Pins::INSERT_ID
+                && Box::pin(self.resolve_last_insert_id()).await.is_err()
+            {
                 return;
             }
             self.turn_ended(started);
@@ -287,6 +299,13 @@ impl Session {
     }
 }
 
+/// Status flags that are not about the last statement only.
+const OF_THE_SESSION: u16 = status::IN_TRANS
+    | status::AUTOCOMMIT
+    | status::NO_BACKSLASH_ESCAPES
+    | status::IN_TRANS_READONLY
+    | status::ANSI_QUOTES;
+
 /// A framed ERR packet.
 fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
     let mut out = Vec::new();
@@ -297,7 +316,7 @@ fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
 /// A framed OK packet without rows, ids or warnings.
 fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
     let ok = reply::Ok {
-        status: status & !status::MORE_RESULTS & !status::SESSION_STATE_CHANGED,
+        status: status & OF_THE_SESSION,
         ..reply::Ok::default()
     };
     let mut out = Vec::new();
@@ -308,6 +327,6 @@ fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
 /// A framed EOF packet.
 fn eof_packet(status: u16, sequence: u8) -> Buf {
     let mut out = Vec::new();
-    frame(&reply::eof(0, status), sequence, &mut out);
+    frame(&reply::eof(0, status & OF_THE_SESSION), sequence, &mut out);
     Buf::from_vec(out)
 }

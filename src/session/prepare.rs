@@ -29,7 +29,7 @@ impl Session {
         if sniffed.effects.contains(sniff::Effects::CONNECTION_ID) {
             self.put_connection_id(&mut command, 0);
         }
-        self.release_diagnostics(sniff::Effects::empty());
+        self.release_diagnostics(sniff::Effects::empty()).await?;
         let mut attempt = Attempt {
             writes: self.is_known_write(command.body()),
             ..Attempt::default()
@@ -141,12 +141,11 @@ impl Session {
         statement.cursor = false;
         statement.long_data = false;
         let key = statement.key;
-        let mut lease = match self.held.take().filter(|_| used) {
-            Some(lease) => lease,
-            None => {
-                self.tell_ok();
-                return Ok(());
-            }
+        // taken only if it is used: dropping it would end the session's transaction
+        let held = if used { self.held.take() } else { None };
+        let Some(mut lease) = held else {
+            self.tell_ok();
+            return Ok(());
         };
         let Some(server_id) = lease.prepared.get(key).map(|p| p.server_id) else {
             self.held = Some(lease);

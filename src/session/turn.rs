@@ -24,7 +24,7 @@ pub(super) struct Outgoing {
     /// Proven to read only: state statements may travel in the same write, and the command may be sent
     /// again as long as the client has seen no byte of a reply.
     pub read: bool,
-    /// `LAST_INSERT_ID()` is asked for: the connection is told this session's value.
+    /// `LAST_INSERT_ID()` is, or may be, asked for: a connection that has another session's value is told this one's.
     pub needs_last_insert_id: bool,
     /// The statement asks for warnings, and this session has none: those of the connection's last user are cleared.
     pub clears_diagnostics: bool,
@@ -84,8 +84,9 @@ impl Session {
         let fresh = self.pins.is_empty();
         lease.after = After::Close;
         let mut pipelined = 0;
-        if fresh {
-            let count = self.write_sync(lease, &out);
+        let gives_id = out.needs_last_insert_id && !self.own_id;
+        if fresh || gives_id {
+            let count = self.write_sync(lease, &out, fresh, gives_id);
             if count > 0 {
                 self.shared.stats.sync_statements.add(count as u64);
                 lease
@@ -118,6 +119,7 @@ impl Session {
             };
         }
         lease.state = self.state.clone();
+        self.own_id |= gives_id;
         self.pass_reply(lease, &out, attempt).await
     }
 
@@ -218,9 +220,13 @@ impl Session {
     }
 
     /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
-    fn write_sync(&mut self, lease: &Lease, out: &Outgoing) -> usize {
-        let mut count = self.write_state_sync(lease);
-        if out.needs_last_insert_id {
+    fn write_sync(&mut self, lease: &Lease, out: &Outgoing, fresh: bool, gives_id: bool) -> usize {
+        let mut count = if fresh {
+            self.write_state_sync(lease)
+        } else {
+            0
+        };
+        if gives_id {
             let set = format!("SET last_insert_id={}", self.last_insert_id);
             self.write_query(lease, &set);
             count += 1;
@@ -239,7 +245,7 @@ impl Session {
         lease.sync_to(&self.state, &mut self.scratch)
     }
 
-    fn write_query(&mut self, lease: &Lease, sql: &str) {
+    pub(super) fn write_query(&mut self, lease: &Lease, sql: &str) {
         let mut text = vec![command::QUERY];
         if lease.capabilities & QUERY_ATTRIBUTES != 0 {
             text.extend_from_slice(&NO_ATTRIBUTES);
@@ -298,6 +304,9 @@ impl Session {
     fn sync_failed(&mut self, lease: &mut Lease, error: reply::Err) -> Result<Ran, End> {
         lease.after = After::Reset;
         self.tell(&error);
+        if self.pins.leaves_state() {
+            return Err(End::Told);
+        }
         Ok(Ran::NotRun)
     }
 
