@@ -127,7 +127,6 @@ const FAMILIES: &[&[&str]] = &[
     &["SET autocommit = 0", "SET autocommit = 1", "SET @@autocommit = ON"],
     &["SAVEPOINT one", "ROLLBACK TO one", "RELEASE SAVEPOINT one", "SAVEPOINT two"],
     &["SELECT 1/0", "SELECT CAST('x' AS SIGNED)", "SELECT DATE('z') FROM s", "SELEC", "SELECT nothing FROM s"],
-    &["SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SHOW ERRORS", "SELECT @@warning_count, @@error_count"],
     &["SELECT SQL_CALC_FOUND_ROWS id FROM fixed ORDER BY id LIMIT $i"],
     &[
         "CREATE TEMPORARY TABLE tmp (a INT)",

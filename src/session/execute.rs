@@ -100,7 +100,12 @@ impl Session {
                 Ok(out) => out,
                 Err(error) => {
                     self.forget_unless_held(lease);
-                    return Err(self.tell_and_end(&error));
+                    self.tell(&error);
+                    return if command.is_whole() {
+                        Ok(())
+                    } else {
+                        Err(End::Told)
+                    };
                 }
             };
             match self.exchange(&mut lease, out, &mut attempt).await? {
@@ -254,11 +259,13 @@ impl Session {
         if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
         {
             if let Some(prepared) = lease.prepared.get(statement.key) {
-                let unknown_here = prepared.types_of != statement.token;
-                if let (None, true, Some(types)) =
-                    (&plan.head.types, unknown_here, &statement.types)
-                {
-                    bytes = retyped(command, at, types).ok_or_else(types_needed)?;
+                if plan.head.types.is_none() && prepared.types_of != statement.token {
+                    bytes = match &statement.types {
+                        Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
+                        // what another session bound here is none of this one's
+                        None if has_values(command, at) => return Err(error::types_never_sent()),
+                        None => bytes,
+                    };
                 }
                 prepared.types_of = statement.token;
             }
@@ -489,6 +496,11 @@ fn retyped(command: &Command, at: usize, types: &[u8]) -> Option<Buf> {
     out.push(0);
     out.extend_from_slice(&payload);
     Some(Buf::from_vec(out))
+}
+
+/// Something follows the flag that says whether types do.
+fn has_values(command: &Command, at: usize) -> bool {
+    !command.is_whole() || command.bytes.len() > HEADER + at + 1
 }
 
 /// Without the types this connection would read the values as those of another session.
