@@ -63,6 +63,9 @@ impl Session {
         }
         let mut deadline = None;
         loop {
+            if self.entry.stopped() {
+                return Err(error::query_interrupted());
+            }
             let snapshot = self.shared.snapshot();
             let group = self.group(&snapshot)?;
             let decision = self.decide(group, sniffed, attempt);
@@ -145,7 +148,8 @@ impl Session {
     fn decide(&self, group: &Group, sniffed: &Sniffed, attempt: &Attempt) -> Decision {
         let last_write = self.user.last_write.load(Relaxed);
         let context = Context {
-            held: self.held.is_some(),
+            // a held connection is taken before anybody asks for a route
+            held: false,
             autocommit_off: self.status & status::AUTOCOMMIT == 0,
             now: if last_write == 0 {
                 0
@@ -154,11 +158,11 @@ impl Session {
             },
             last_write,
             known_write: attempt.writes,
+            avoid: attempt.avoid,
             seed: self.shared.seed(),
         };
-        route::route(sniffed, &context, group, &|server| match attempt.avoid {
-            Some(avoid) if avoid == server => u32::MAX,
-            _ => self.shared.pools.load(server),
+        route::route(sniffed, &context, group, &|server| {
+            self.shared.pools.load(server)
         })
     }
 

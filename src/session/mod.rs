@@ -6,12 +6,14 @@
 //! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
 mod change_user;
 mod commands;
+mod cursor;
 mod execute;
 mod finish;
 pub mod kill;
 mod known_writes;
 mod lease;
 mod login;
+mod long_data;
 pub mod pins;
 mod prepare;
 pub mod promise;
@@ -26,7 +28,7 @@ mod turn;
 use crate::backend::{initial_state, Account, Lease, State};
 use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
-use crate::relay::{Closed, Command, Fault, Inbox};
+use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, User};
 use crate::wire::packet::frame;
@@ -69,6 +71,8 @@ pub struct Session {
     /// What the client's session state is, wherever the next statement runs.
     state: Rc<State>,
     dialect: Dialect,
+    /// What of the server's tracking the client gets; hangs on the state.
+    filter: TrackFilter,
     /// The server connection that the session keeps, and why.
     held: Option<Lease>,
     pins: Pins,
@@ -179,6 +183,7 @@ impl Session {
             capabilities: who.capabilities,
             collation: who.collation,
             state,
+            filter: TrackFilter::default(),
             held: None,
             pins: Pins::empty(),
             status: status::AUTOCOMMIT,
@@ -208,7 +213,8 @@ impl Session {
             };
             let started = net::now();
             self.entry.set(Activity::Running, started);
-            if self.turn(command).await.is_err() {
+            if self.turn(command).await.is_err() || self.inbox.is_streaming() {
+                // answered before its end was read: what follows would be taken for commands
                 return;
             }
             self.turn_ended(started);
@@ -216,14 +222,15 @@ impl Session {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        if self.entry.poll_stopped(cx).is_ready() {
+            return Poll::Ready(Next::Stopped);
+        }
         match self.inbox.poll_command(cx, &self.client) {
             Poll::Ready(Ok(command)) => return Poll::Ready(Next::Command(command)),
             Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
             Poll::Pending => {}
         }
-        if self.entry.poll_stopped(cx).is_ready()
-            || (self.shared.draining.get() && self.held.is_none())
-        {
+        if self.shared.draining.get() && self.held.is_none() {
             return Poll::Ready(Next::Stopped);
         }
         Poll::Pending
@@ -266,7 +273,8 @@ impl Session {
         self.client.close().await;
     }
 
-    /// Sends an error as the whole reply to the running command.
+    /// Sends an error as the whole reply to the running command. A command that was not read to its end ends
+    /// the session with it.
     fn tell(&mut self, error: &reply::Err) {
         self.shared.stats.turns_failed.add(1);
         self.client.send(error_packet(error, 1));
