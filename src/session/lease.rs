@@ -78,16 +78,19 @@ impl Session {
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let lease = self.shared.pools.lease(&want, until).await;
+                    let lease = Box::pin(self.shared.pools.lease(&want, until)).await;
                     self.entry.set(Activity::Running, net::now());
                     match lease {
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
-                        Err(e) => self.give_up_or_wait(e, group, i, attempt, until).await?,
+                        Err(e) => {
+                            let again = self.give_up_or_wait(e, group, i, attempt, until);
+                            Box::pin(again).await?;
+                        }
                     }
                 }
                 Route::Held | Route::NoPrimary => {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
-                    if !self.shared.topology_changed(until).await {
+                    if !Box::pin(self.shared.topology_changed(until)).await {
                         return Err(error::own(&format!(
                             "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
                             group.name,
