@@ -1,3 +1,4 @@
+mod allocations;
 mod turns;
 mod world;
 

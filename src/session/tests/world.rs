@@ -53,7 +53,7 @@ fn expects_nothing(kind: u8) -> bool {
 }
 
 /// The reply to a PREPARE without parameters and columns.
-fn prepared(id: u32) -> Answer {
+pub fn prepared(id: u32) -> Answer {
     let mut payload = vec![0];
     payload.extend_from_slice(&id.to_le_bytes());
     payload.extend_from_slice(&[0; 7]);
