@@ -81,6 +81,7 @@ impl Session {
                     let lease = Box::pin(self.shared.pools.lease(&want, until)).await;
                     self.entry.set(Activity::Running, net::now());
                     match lease {
+                        Ok(_) if self.entry.stopped() => return Err(error::query_interrupted()),
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
                         Err(e) => {
                             let again = self.give_up_or_wait(e, group, i, attempt, until);

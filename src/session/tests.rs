@@ -1,3 +1,7 @@
+mod allocations;
+mod turns;
+mod world;
+
 use super::pins::Pins;
 use super::registry::Registry;
 use super::statements::key_of;
