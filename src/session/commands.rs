@@ -29,6 +29,8 @@ impl Session {
                 return Ok(());
             }
         }
+        let announced = command.bytes.len() + command.rest;
+        self.shared.stats.bytes_from_clients.add(announced as u64);
         match command.kind() {
             command::QUERY => self.query(command).await,
             command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,

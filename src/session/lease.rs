@@ -234,6 +234,7 @@ impl Session {
         self.entry.on_server.set(Some(OnServer {
             server: lease.server.id,
             thread_id: lease.thread_id,
+            aborter: lease.socket.aborter(),
         }));
         lease
     }
