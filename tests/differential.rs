@@ -95,7 +95,7 @@ const FAMILIES: &[&[&str]] = &[
         "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
         "SET group_concat_max_len = 1$i, lc_time_names = 'de_DE'",
         "SET NAMES latin1",
-        "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+        "SET collation_connection = utf8mb4_bin",
         "SET CHARACTER SET cp1251",
         "SET collation_connection = utf8mb4_unicode_ci",
         "SET foreign_key_checks = 0, unique_checks = OFF",

@@ -559,3 +559,58 @@ fn an_id_that_an_insert_gives_itself_does_not_change_last_insert_id() {
         assert_eq!(asked, Some(id.to_string()), "round {round}");
     }
 }
+
+#[test]
+fn set_transaction_is_for_the_next_transaction_of_its_own_session() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE next_one (a INT)"]);
+    let proxy = one_connection();
+    for between in ["SELECT 1", "DO 1", "SHOW TABLES", "SELECT a FROM missing"] {
+        let mut client = RawClient::connect(proxy.port);
+        client
+            .query("SET TRANSACTION READ ONLY")
+            .expect("answer")
+            .ok();
+        client.query(between).expect("answer");
+        // MariaDB: none of these used it up
+        let write = client
+            .query("INSERT INTO next_one VALUES (1)")
+            .expect("answer");
+        assert_eq!(write.code(), 1792, "{between}");
+        drop(client);
+        let mut next = RawClient::connect(proxy.port);
+        next.query("INSERT INTO next_one VALUES (2)")
+            .expect("answer")
+            .ok();
+    }
+}
+
+#[test]
+fn a_collation_of_set_names_follows_to_every_connection() {
+    needs!(the_proxy);
+    let proxy = Proxy::shared();
+    let ask = "SELECT @@collation_connection, 'a' = 'A'";
+    for set in [
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+        "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin'",
+        "SET time_zone = '+01:00', NAMES utf8mb4 COLLATE utf8mb4_bin",
+        "EXECUTE IMMEDIATE 'SET NAMES utf8mb4 COLLATE utf8mb4_bin'",
+    ] {
+        let mut client = RawClient::connect(proxy.port);
+        client.query(set).expect("answer").ok();
+        for _ in 0..6 {
+            let seen = client.query(ask).expect("answer").values().remove(0);
+            assert_eq!(
+                seen,
+                [Some("utf8mb4_bin".into()), Some("0".into())],
+                "{set}"
+            );
+        }
+        client.query("SET NAMES utf8mb4").expect("answer").ok();
+        for _ in 0..4 {
+            let seen = client.query(ask).expect("answer").values().remove(0);
+            assert_eq!(seen[1].as_deref(), Some("1"), "{set}");
+        }
+    }
+}

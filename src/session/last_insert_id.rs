@@ -7,8 +7,7 @@ use super::lease::ABOUT_LAST;
 use super::pins::Pins;
 use super::{End, Session};
 use crate::backend::{After, Lease};
-use crate::net::Buf;
-use crate::relay::{Relay, TurnEnd};
+use crate::relay::TurnEnd;
 use crate::sniff::{Effects, Sniffed};
 use crate::wire::command;
 use crate::wire::reply::Change;
@@ -28,14 +27,15 @@ impl Session {
             .union(Effects::CALL)
             .union(Effects::MULTI_STATEMENT)
             .union(Effects::UNKNOWN_FUNCTION);
-        self.counts || sniffed.effects.intersects(MAY)
+        let asks_counts = sniffed.effects.intersects(ABOUT_LAST);
+        sniffed.effects.intersects(MAY) || self.counts && !asks_counts
     }
 
     /// A count of the last statement and LAST_INSERT_ID() at once, where the connection's is another session's:
     /// giving it this session's would lose the count.
     pub(super) fn asks_too_much(&self, sniffed: &Sniffed) -> bool {
-        sniffed.effects.contains(Effects::LAST_INSERT_ID)
-            && sniffed.effects.intersects(ABOUT_LAST)
+        sniffed.effects.intersects(ABOUT_LAST)
+            && self.may_ask_last_insert_id(sniffed)
             && !self.own_id
             && !(self.pins.is_empty() && self.last.is_none())
     }
@@ -50,15 +50,11 @@ impl Session {
         match end.last_insert_id {
             Some(id) if may_be_given(sniffed, said, id) => {
                 end.last_insert_id = None;
-                if self.doubts.len() == MOST_DOUBTS {
-                    self.doubts.remove(0);
-                }
-                self.doubts.push(id);
+                self.doubt(id);
                 self.pins |= Pins::INSERT_ID;
             }
             Some(_) => {
-                self.doubts.clear();
-                self.pins.remove(Pins::INSERT_ID);
+                self.no_doubt();
                 self.own_id = true;
             }
             None if sniffed.effects.contains(Effects::LAST_INSERT_ID)
@@ -79,28 +75,48 @@ impl Session {
             return Ok(());
         };
         lease.after = After::Close;
-        let told = self.ask_last_insert_id(&mut lease).await?;
-        // else it is what another session left there
-        if let Some(id) = told.filter(|id| self.own_id || self.doubts.contains(id)) {
-            self.last_insert_id = id;
-        }
-        self.doubts.clear();
-        self.pins.remove(Pins::INSERT_ID);
+        self.settle_doubts(&mut lease).await?;
         self.settle(lease);
         self.counts_went();
         Ok(())
     }
 
+    /// Asks the connection whether it, or the session before, has the last generated id.
+    pub(super) async fn settle_doubts(&mut self, lease: &mut Lease) -> Result<(), End> {
+        let told = self.ask_last_insert_id(lease).await?;
+        // else it is what another session left there
+        if let Some(id) = told.filter(|id| self.own_id || self.doubts.contains(id)) {
+            self.last_insert_id = id;
+            self.own_id = true;
+        }
+        self.no_doubt();
+        Ok(())
+    }
+
+    fn doubt(&mut self, id: u64) {
+        let mut doubts = std::mem::take(&mut self.doubts).into_vec();
+        if doubts.len() == MOST_DOUBTS {
+            doubts.remove(0);
+        }
+        doubts.push(id);
+        self.doubts = doubts.into_boxed_slice();
+    }
+
+    fn no_doubt(&mut self) {
+        self.doubts = Box::default();
+        self.pins.remove(Pins::INSERT_ID);
+    }
+
     /// None: a server without session tracking.
     async fn ask_last_insert_id(&mut self, lease: &mut Lease) -> Result<Option<u64>, End> {
         self.write_query(lease, TELL);
-        lease
-            .socket
-            .send(Buf::from_vec(std::mem::take(&mut self.scratch)));
-        let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
+        self.send_scratch(lease);
         // the client has its reply: there is nobody to tell
-        relay.run().await.map_err(|_| End::ClientGone)?;
-        let told = relay.end.changes.iter().find_map(|change| match change {
+        let end = self
+            .own_reply(lease, command::QUERY)
+            .await
+            .map_err(|_| End::ClientGone)?;
+        let told = end.changes.iter().find_map(|change| match change {
             Change::Variable { name, value } if name == b"last_insert_id" => {
                 std::str::from_utf8(value).ok()?.parse().ok()
             }
@@ -141,10 +157,25 @@ fn may_be_given(sniffed: &Sniffed, said: &[&[u8]], id: u64) -> bool {
     let selects = |text: &[u8]| text.windows(6).any(|w| w.eq_ignore_ascii_case(b"select"));
     said.iter()
         .any(|text| holds(text, digits.as_bytes()) || selects(text))
+        || said.first().is_some_and(|sql| calls(sql))
         || said
             .iter()
             .skip(1)
             .any(|parameters| holds(parameters, binary))
+}
+
+/// Behind VALUES, something that looks like the call of a function.
+fn calls(sql: &[u8]) -> bool {
+    const VALUES: &[u8] = b"values";
+    let at = sql
+        .windows(VALUES.len())
+        .position(|w| w.eq_ignore_ascii_case(VALUES));
+    let values = sql.get(at.map_or(0, |at| at + VALUES.len())..);
+    let name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'`') || b >= 0x80;
+    values
+        .unwrap_or_default()
+        .windows(2)
+        .any(|w| name(w[0]) && w[1] == b'(')
 }
 
 #[cfg(test)]

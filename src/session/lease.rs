@@ -86,18 +86,21 @@ impl Session {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
                     let waited = self.shared.pools.lease(&want, until);
-                    let lease = unless_killed(&self.entry, waited).await;
+                    let lease = Box::pin(unless_killed(&self.entry, waited)).await;
                     self.entry.set(Activity::Running, net::now());
                     match lease.ok_or_else(error::query_interrupted)? {
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
-                        Err(e) => self.give_up_or_wait(e, group, i, attempt, until).await?,
+                        Err(e) => {
+                            let again = self.give_up_or_wait(e, group, i, attempt, until);
+                            Box::pin(again).await?;
+                        }
                     }
                 }
                 Route::Held | Route::NoPrimary => {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
                     let waited = self.shared.topology_changed(until);
-                    let changed = unless_killed(&self.entry, waited).await;
+                    let changed = Box::pin(unless_killed(&self.entry, waited)).await;
                     self.entry.set(Activity::Running, net::now());
                     if !changed.ok_or_else(error::query_interrupted)? {
                         return Err(error::own(&format!(
@@ -171,7 +174,8 @@ impl Session {
     fn decide(&self, group: &Group, sniffed: &Sniffed, attempt: &Attempt) -> Decision {
         let last_write = self.user.last_write.load(Relaxed);
         let context = Context {
-            held: self.held.is_some(),
+            // a held connection is taken before anybody asks for a route
+            held: false,
             autocommit_off: self.status & status::AUTOCOMMIT == 0,
             now: if last_write == 0 {
                 0
@@ -180,11 +184,11 @@ impl Session {
             },
             last_write,
             known_write: attempt.writes,
+            avoid: attempt.avoid,
             seed: self.shared.seed(),
         };
-        route::route(sniffed, &context, group, &|server| match attempt.avoid {
-            Some(avoid) if avoid == server => u32::MAX,
-            _ => self.shared.pools.load(server),
+        route::route(sniffed, &context, group, &|server| {
+            self.shared.pools.load(server)
         })
     }
 
@@ -252,6 +256,7 @@ impl Session {
         self.entry.on_server.set(Some(OnServer {
             server: lease.server.id,
             thread_id: lease.thread_id,
+            aborter: lease.socket.aborter(),
         }));
         lease
     }
@@ -321,7 +326,7 @@ impl Session {
     /// The session lost its connection, or gives it up whatever is on it.
     pub(super) fn forget(&mut self, lease: Lease) {
         self.pins = Pins::empty();
-        self.doubts.clear();
+        self.doubts = Box::default();
         self.last = None;
         self.entry.pins.set(self.pins);
         self.entry.in_transaction.set(false);

@@ -37,7 +37,7 @@ impl Session {
             self.release_diagnostics(sniffed.effects).await?;
         }
         let mut attempt = Attempt {
-            writes: self.is_known_write(sql),
+            writes: sniffed.access == Access::Read && self.is_known_write(sql),
             ..Attempt::default()
         };
         loop {
@@ -45,11 +45,7 @@ impl Session {
                 Ok(lease) => lease,
                 Err(error) => {
                     self.tell(&error);
-                    return if command.is_whole() {
-                        Ok(())
-                    } else {
-                        Err(End::Told)
-                    };
+                    return Ok(());
                 }
             };
             if self.asks_too_much(&sniffed) {
@@ -60,6 +56,8 @@ impl Session {
             let out = self.outgoing(&command, &sniffed, lease.guarded);
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(mut end) => {
+                    self.learn_collation(&mut lease, &mut end, &sniffed, sql)
+                        .await?;
                     self.note_last_insert_id(&mut end, &sniffed, &[sql]);
                     self.finish(lease, end, &sniffed, sql);
                     return Ok(());
@@ -96,7 +94,7 @@ impl Session {
             clears_diagnostics: free && self.asks_nothing_of_mine(sniffed),
             needs_last_insert_id: self.may_ask_last_insert_id(sniffed),
             heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
-            ..Outgoing::plain(command)
+            ..Outgoing::of(command, sniffed)
         }
     }
 
