@@ -68,6 +68,8 @@ pub struct Inbox {
     parts: Option<Vec<u8>>,
     /// The end of what the client is sending (a large command, a file) was not read yet.
     streaming: bool,
+    /// Bytes received since the count was last taken.
+    count: u64,
     max_allowed_packet: usize,
 }
 
@@ -77,6 +79,7 @@ impl Inbox {
             front: None,
             parts: None,
             streaming: false,
+            count: 0,
             max_allowed_packet,
         }
     }
@@ -89,6 +92,11 @@ impl Inbox {
 
     pub(super) fn set_streaming(&mut self, streaming: bool) {
         self.streaming = streaming;
+    }
+
+    /// Bytes received from the client since this was last asked.
+    pub fn take_count(&mut self) -> u64 {
+        std::mem::take(&mut self.count)
     }
 
     /// Bytes; a command over it is an error of its client.
@@ -139,13 +147,18 @@ impl Inbox {
         socket: &Socket,
     ) -> Poll<io::Result<Option<Buf>>> {
         debug_assert!(self.parts.is_none(), "parts are handed over whole");
-        match self.front.take() {
-            Some(buf) => Poll::Ready(Ok(Some(buf))),
-            None => socket.poll_recv(cx),
+        if let Some(buf) = self.front.take() {
+            return Poll::Ready(Ok(Some(buf)));
         }
+        let received = socket.poll_recv(cx);
+        if let Poll::Ready(Ok(Some(buf))) = &received {
+            self.count += buf.len() as u64;
+        }
+        received
     }
 
     fn append(&mut self, buf: Buf) {
+        self.count += buf.len() as u64;
         if let Some(parts) = self.parts.as_mut() {
             parts.extend_from_slice(&buf);
             return;

@@ -23,12 +23,11 @@ impl Session {
         if let Some(schema) = schema {
             let wish = self.state.with_schema(schema.as_bytes());
             if let Err(error) = self.adopt(wish).await {
-                self.client.send(error_packet(&error, sequence));
+                self.send(error_packet(&error, sequence));
                 return Err(End::Told);
             }
         }
-        self.client
-            .send(ok_packet(self.status, self.capabilities, sequence));
+        self.send(ok_packet(self.status, self.capabilities, sequence));
         self.entry.set(super::registry::Activity::Idle, net::now());
         self.client
             .set_deadline(Some(net::now() + self.idle_timeout));
@@ -114,7 +113,7 @@ impl Session {
             }
             Err(Refused::Error { error, sequence }) => {
                 // a server closes the connection of a client whose change of user it refused
-                self.client.send(error_packet(&error, sequence));
+                self.send(error_packet(&error, sequence));
                 return Err(End::Told);
             }
             Err(Refused::Gone) => return Err(End::ClientGone),

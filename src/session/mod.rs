@@ -25,18 +25,20 @@ mod statements;
 mod tests;
 mod turn;
 
-use crate::backend::{initial_state, Account, Lease, State};
+use crate::backend::{initial_state, Account, Lease, PoolRef, State};
 use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
+use crate::observe::WorkerStats;
 use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
 use crate::sniff::Dialect;
-use crate::topology::{Greeting, User};
+use crate::topology::{Greeting, ServerId, User};
 use crate::wire::packet::frame;
 use crate::wire::{error, reply, status};
 use login::{Dialogue, LoggedIn, Refused, SessionToken};
 use pins::Pins;
 use registry::{Activity, Entry};
 use shared::Shared;
+use smallvec::SmallVec;
 use statements::Statements;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -86,11 +88,36 @@ pub struct Session {
     statements: Statements,
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
+    /// Of the group's servers, in the same epoch.
+    pools: SmallVec<[(ServerId, PoolRef); 4]>,
     /// A client that sends no command for this long is closed (its own wait_timeout once it was SET).
     idle_timeout: Duration,
     /// Sync statements are written here before they are sent; kept for its capacity.
     scratch: Vec<u8>,
+    pinned: PinnedCount,
     _token: SessionToken,
+}
+
+/// Counts the session in the gauge of those that hold a server connection between commands.
+struct PinnedCount {
+    stats: Arc<WorkerStats>,
+    counted: bool,
+}
+
+impl PinnedCount {
+    fn set(&mut self, pinned: bool) {
+        match (std::mem::replace(&mut self.counted, pinned), pinned) {
+            (false, true) => self.stats.pinned.add(1),
+            (true, false) => self.stats.pinned.sub(1),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for PinnedCount {
+    fn drop(&mut self) {
+        self.set(false);
+    }
 }
 
 /// Serves one accepted connection until it ends. `refused`: the proxy has no place for it (1040).
@@ -174,6 +201,10 @@ impl Session {
                 version: who.greeting.version_number(),
                 ..Dialect::default()
             },
+            pinned: PinnedCount {
+                stats: shared.stats.clone(),
+                counted: false,
+            },
             shared,
             entry,
             user: who.user,
@@ -192,6 +223,7 @@ impl Session {
             counts: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
+            pools: SmallVec::new(),
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
             _token: who.token,
@@ -245,7 +277,10 @@ impl Session {
             .latency
             .borrow_mut()
             .saturating_record(micros.max(1));
-        self.shared.stats.turns.add(1);
+        let stats = &self.shared.stats;
+        stats.turns.add(1);
+        stats.bytes_from_clients.add(self.inbox.take_count());
+        self.pinned.set(self.held.is_some());
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
         self.client.set_deadline(Some(now + self.idle_timeout));
@@ -263,7 +298,7 @@ impl Session {
                 return;
             }
         };
-        self.client.send(error_packet(&error, 1));
+        self.send(error_packet(&error, 1));
     }
 
     /// The held connection goes back (reset where it has state), what is queued for the client goes out.
@@ -277,13 +312,18 @@ impl Session {
     /// the session with it.
     fn tell(&mut self, error: &reply::Err) {
         self.shared.stats.turns_failed.add(1);
-        self.client.send(error_packet(error, 1));
+        self.send(error_packet(error, 1));
     }
 
     /// Sends an OK as the whole reply to the running command.
     fn tell_ok(&mut self) {
-        self.client
-            .send(ok_packet(self.status, self.capabilities, 1));
+        self.send(ok_packet(self.status, self.capabilities, 1));
+    }
+
+    /// Queues a packet of the proxy's own for the client.
+    fn send(&self, packet: Buf) {
+        self.shared.stats.bytes_to_clients.add(packet.len() as u64);
+        self.client.send(packet);
     }
 }
 

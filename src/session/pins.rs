@@ -27,16 +27,6 @@ bitflags! {
 }
 
 impl Pins {
-    /// Reasons that no later statement of the session is known to end.
-    pub const UNTIL_RESET: Pins = Pins::TEMPORARY_TABLE
-        .union(Pins::USER_VARIABLE)
-        .union(Pins::SQL_PREPARE)
-        .union(Pins::HANDLER)
-        .union(Pins::CALL)
-        .union(Pins::UNKNOWN_STATE)
-        .union(Pins::VARIABLE)
-        .union(Pins::ROLE);
-
     /// State that a statement cannot undo: the connection is reset before another session gets it.
     pub fn leaves_state(self) -> bool {
         !self.difference(Pins::DIAGNOSTICS).is_empty()

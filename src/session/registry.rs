@@ -179,11 +179,6 @@ impl Registry {
         all.iter().for_each(|e| e.wake());
     }
 
-    pub fn stop_all(&self) {
-        let all: Vec<Rc<Entry>> = self.entries.borrow().values().cloned().collect();
-        all.iter().for_each(|e| e.stop());
-    }
-
     /// Rows of SHOW SESSIONS; `server_name` finds a server's address.
     pub fn info(
         &self,

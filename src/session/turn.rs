@@ -169,7 +169,11 @@ impl Session {
             relay.hold_errors = &READ_ONLY_REFUSALS;
         }
         loop {
-            match relay.run().await {
+            let before = relay.end.bytes;
+            let progress = relay.run().await;
+            let passed = relay.end.bytes - before;
+            self.shared.stats.bytes_to_clients.add(passed);
+            match progress {
                 Ok(Progress::Done) => return Ok(Ran::Done(relay.end)),
                 Ok(Progress::HeldError(_)) if read_only_transaction => {
                     // what a primary says in the client's READ ONLY transaction; a replica may name its own
@@ -390,7 +394,7 @@ impl Session {
 
     /// An error for the client after which the connection is useless to it.
     pub(super) fn tell_and_end(&mut self, error: &reply::Err) -> End {
-        self.client.send(error_packet(error, 1));
+        self.send(error_packet(error, 1));
         End::Told
     }
 }
