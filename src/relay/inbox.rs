@@ -112,6 +112,12 @@ impl Inbox {
         }
     }
 
+    /// What came behind the last command, for a login that goes on where the command ended.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        let front = self.front.take().map(|buf| buf.to_vec());
+        self.parts.take().or(front).unwrap_or_default()
+    }
+
     /// The next command, or its first part. The socket's own deadline bounds the wait.
     pub fn poll_command(
         &mut self,

@@ -21,6 +21,7 @@ mod query;
 pub mod registry;
 pub mod shared;
 mod statements;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod turn;
