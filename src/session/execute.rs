@@ -9,7 +9,7 @@ use super::prepare::{keep_prepared, statement_id, with_statement_id};
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
-use crate::backend::{After, Lease, Prepared, State};
+use crate::backend::{After, Lease, Prepared, State, StatementKey};
 use crate::net::Buf;
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{Access, Effects, Sniffed};
@@ -160,6 +160,17 @@ impl Session {
             return Ok(prepared.server_id);
         }
         let (text, state) = (statement.text.clone(), statement.state.clone());
+        // rare once the connection knows the statement: on the heap, so that a session's task stays small
+        Box::pin(self.prepare_on(lease, key, text, state)).await
+    }
+
+    async fn prepare_on(
+        &mut self,
+        lease: &mut Lease,
+        key: StatementKey,
+        text: Rc<[u8]>,
+        state: Rc<State>,
+    ) -> Result<u32, NotReady> {
         let settled = std::mem::replace(&mut lease.after, After::Close);
         let wanted = self
             .shared

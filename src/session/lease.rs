@@ -79,17 +79,20 @@ impl Session {
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let lease = pool.lease(&want, until).await;
+                    let lease = Box::pin(pool.lease(&want, until)).await;
                     self.entry.set(Activity::Running, net::now());
                     match lease {
                         Ok(_) if self.entry.stopped() => return Err(error::query_interrupted()),
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
-                        Err(e) => self.give_up_or_wait(e, group, i, attempt, until).await?,
+                        Err(e) => {
+                            let again = self.give_up_or_wait(e, group, i, attempt, until);
+                            Box::pin(again).await?;
+                        }
                     }
                 }
                 Route::Held | Route::NoPrimary => {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
-                    if !self.shared.topology_changed(until).await {
+                    if !Box::pin(self.shared.topology_changed(until)).await {
                         return Err(error::own(&format!(
                             "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
                             group.name,
@@ -251,6 +254,7 @@ impl Session {
         self.entry.on_server.set(Some(OnServer {
             server: lease.server.id,
             thread_id: lease.thread_id,
+            aborter: lease.socket.aborter(),
         }));
         lease
     }

@@ -150,24 +150,38 @@ impl Drop for Listed {
 }
 
 async fn greet_and_serve(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) {
+    // what login and goodbye need is on the heap while they last: an idle client keeps none of it
+    if let Some(mut session) = Box::pin(greet(client, shared, entry)).await {
+        session.run().await;
+        Box::pin(session.end()).await;
+    }
+}
+
+/// The login, up to its OK. None: the client was told why not, or is gone.
+async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<Box<Session>> {
     let proxy = shared.snapshot().proxy.clone();
     client.set_high_water(proxy.high_water);
     client.set_deadline(Some(net::now() + proxy.login_timeout));
     let mut dialogue = Dialogue::new(&client, 0);
     match login::login(&mut dialogue, &shared, &entry).await {
-        Ok(who) => {
-            let (schema, sequence) = (who.schema.clone(), who.sequence);
+        Ok(mut who) => {
+            let (schema, sequence) = (who.schema.take(), who.sequence);
             let rest = dialogue.into_rest();
-            // on the heap, so that the task itself stays small while it logs in
             let mut session = Box::new(Session::new(client, shared, entry, who, &proxy, rest));
-            session.run(schema, sequence).await;
-            session.end().await;
+            match session.enter(schema, sequence).await {
+                Ok(()) => Some(session),
+                Err(_) => {
+                    session.end().await;
+                    None
+                }
+            }
         }
         Err(Refused::Error { error, sequence }) => {
             client.send(error_packet(&error, sequence));
             client.close().await;
+            None
         }
-        Err(Refused::Gone) => {}
+        Err(Refused::Gone) => None,
     }
 }
 
@@ -234,10 +248,7 @@ impl Session {
         session
     }
 
-    async fn run(&mut self, schema: Option<String>, sequence: u8) {
-        if self.enter(schema, sequence).await.is_err() {
-            return;
-        }
+    async fn run(&mut self) {
         loop {
             let command = match poll_fn(|cx| self.poll_next(cx)).await {
                 Next::Command(command) => command,

@@ -61,3 +61,17 @@ fn only_diagnostics_leave_no_state_behind() {
         assert!(!pin.words().is_empty());
     }
 }
+
+/// Size of what an async function returns.
+fn future_size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
+    std::mem::size_of::<F>()
+}
+
+#[test]
+fn an_idle_client_costs_little_memory() {
+    // its task is as large as the largest turn: rare steps are boxed while they last
+    let task = future_size(super::serve);
+    assert!(task <= 1200, "a session's task has {task} bytes");
+    let session = std::mem::size_of::<super::Session>();
+    assert!(session <= 384, "a session has {session} bytes");
+}

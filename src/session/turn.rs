@@ -111,21 +111,21 @@ impl Session {
                 self.send_scratch(lease);
                 if out.read && out.is_whole() {
                     pipelined = count;
-                } else if let Some(ran) = self.await_sync(lease, count, attempt).await? {
+                } else if let Some(ran) = Box::pin(self.await_sync(lease, count, attempt)).await? {
                     return Ok(ran);
                 }
             }
         }
         lease.socket.send(out.bytes.clone());
         if !out.is_whole() {
-            self.upload(lease, &out).await?;
+            Box::pin(self.upload(lease, &out)).await?;
         }
         if pipelined > 0 {
-            match self.swallow(lease, pipelined).await {
+            match Box::pin(self.swallow(lease, pipelined)).await {
                 Ok(None) => {}
                 // the command ran in a state that was not the client's: a read, so it had no effect; nobody sees it
                 Ok(Some(error)) => {
-                    return match self.discard_reply(lease, out.command).await {
+                    return match Box::pin(self.discard_reply(lease, out.command)).await {
                         Ok(()) => self.sync_failed(lease, error),
                         Err(broken) => self.broken(broken, out.read, lease, attempt),
                     }
@@ -193,9 +193,9 @@ impl Session {
                 Ok(Progress::LocalInfile) => {
                     self.client
                         .set_deadline(Some(net::now() + self.idle_timeout));
-                    match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water)
-                        .await
-                    {
+                    let upload =
+                        stream_file(&mut self.inbox, &self.client, &lease.socket, high_water);
+                    match Box::pin(upload).await {
                         Ok(()) | Err(Upload::ServerStopped) => relay.infile_sent(),
                         Err(Upload::Client(_) | Upload::TooLarge) => return Err(End::ClientGone),
                     }

@@ -1,5 +1,5 @@
 //! The password's proof: mysql_native_password, and caching_sha2_password by its fast and its full path.
-use super::{Claim, Dialogue, Refused};
+use super::{greeting_plugin, Claim, Dialogue, Refused};
 use crate::backend::Password;
 use crate::config::Secret;
 use crate::net::Peer;
@@ -36,7 +36,10 @@ pub(super) async fn prove(
     };
     let mut auth = claim.auth.clone();
     let mut fresh = *scramble;
-    if used != wanted {
+    // a client that does not know the plugin of the greeting answers with nothing under the name of its own
+    let answered_nothing =
+        auth.is_empty() && claim.plugin.is_some() && used != greeting_plugin(greeting);
+    if used != wanted || answered_nothing {
         fresh = new_scramble();
         dialogue.send(&auth_switch(wanted, &fresh));
         auth = dialogue.receive().await?;

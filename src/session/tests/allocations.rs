@@ -32,8 +32,13 @@ async fn turn(client: &Client, command: &'static [u8], reply: usize) {
     assert_eq!(got, reply);
 }
 
-/// Allocations of the worker's thread in a thousand turns, after a hundred others.
-fn in_a_thousand_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
+/// Enough for an allocation a turn, or one every hundred turns, to stand out.
+const TURNS: u64 = 10_000;
+/// What the machine's other work may cause: a reply that arrives in two pieces, a queue that grows once.
+const CHANCE: u64 = TURNS / 500;
+
+/// Allocations of the worker's thread in ten thousand turns, after a hundred others.
+fn in_many_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
     run(move || async move {
         let answer = |kind, text: &str| match kind {
             command::STMT_PREPARE => Some(prepared(1)),
@@ -52,29 +57,28 @@ fn in_a_thousand_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
             turn(&client, command, reply.len()).await;
         }
         let before = allocations();
-        for _ in 0..1000 {
+        for _ in 0..TURNS {
             turn(&client, command, reply.len()).await;
         }
         let made = allocations() - before;
-        assert!(world.shared.stats.turns_to_replica.get() > 1000);
+        assert!(world.shared.stats.turns_to_replica.get() > TURNS);
         made
     })
 }
 
 #[test]
 fn a_point_select_in_text_allocates_nothing() {
-    let made =
-        in_a_thousand_turns(|_| framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505"));
-    assert_eq!(made, 0);
+    let made = in_many_turns(|_| framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505"));
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
 }
 
 #[test]
 fn a_point_select_by_execute_allocates_nothing() {
-    let made = in_a_thousand_turns(|id| {
+    let made = in_many_turns(|id| {
         let body = [&id[..], &[0, 1, 0, 0, 0]].concat();
         framed(command::STMT_EXECUTE, &body)
     });
-    assert_eq!(made, 0);
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
 }
 
 #[test]

@@ -1,0 +1,404 @@
+"""The parts of a run. Each takes the bench and returns what it measured, as plain values."""
+
+import contextlib
+import re
+import signal
+import statistics
+import struct
+import subprocess
+import threading
+import time
+
+from . import load, machine
+
+#: name: (query, clients)
+RESULTS = {
+    "100 rows": ("SELECT id, k, c, pad FROM sbtest1 LIMIT 100", 16),
+    "10,000 rows": ("SELECT id, k, c, pad FROM sbtest1", 8),
+    "1 MB": ("SELECT REPEAT('x', 1000000)", 4),
+    "64 MB": ("SELECT REPEAT('x', 1000000) FROM sbtest1 LIMIT 64", 2),
+}
+GIGABYTE = "SELECT REPEAT('x', 1000000) FROM sbtest1 LIMIT 1000"
+AT_ONCE = 16
+ATTEMPTED = 10_000
+
+
+def interleaved(bench, names=None):
+    """(round, contender) in the order A B C, C B A, …: a slow drift hits each of them alike."""
+    chosen = [c for c in bench.contenders.values() if names is None or c.name in names]
+    for number in range(bench.options.rounds):
+        for contender in chosen if number % 2 == 0 else reversed(chosen):
+            yield number, contender
+
+
+def point(bench):
+    """{(placement, workload, clients, contender): [(q/s, user µs, system µs), …]}"""
+    results = {}
+    for placement in bench.placements:
+        bench.place(placement)
+        for contender in bench.contenders.values():  # caches, pools, prepared statements
+            load.point_select(bench, contender, 8, "text", 1)
+        for number in range(bench.options.rounds):
+            for workload in bench.workloads:
+                for clients in bench.clients:
+                    names = list(bench.contenders)
+                    for name in names if number % 2 == 0 else reversed(names):
+                        contender = bench.contenders[name]
+                        row = load.point_select(bench, contender, clients, workload, bench.options.seconds)
+                        results.setdefault((placement, workload, clients, name), []).append(row)
+                        machine.progress(
+                            f"point select, {placement} CPU, round {number + 1}/{bench.options.rounds} {workload:8} "
+                            f"{clients:3} clients {name:14} {row[0]:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
+                        )
+    return results
+
+
+def oltp(bench):
+    """{(script, contender): [(q/s, user µs, system µs), …]}"""
+    bench.place("one")
+    results = {}
+    for script in ("oltp_read_only", "oltp_read_write"):
+        for number, contender in interleaved(bench):
+            row = load.oltp(bench, contender, AT_ONCE, script, bench.options.seconds)
+            results.setdefault((script, contender.name), []).append(row)
+            machine.progress(
+                f"{script} round {number + 1} {contender.name:14} {row[0]:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
+            )
+    return results
+
+
+def results(bench):
+    """{(size, contender): [(MB/s, user ms/GB, system ms/GB), …]}"""
+    bench.place("one")
+    rows = {}
+    for size, (query, clients) in RESULTS.items():
+        for number, contender in interleaved(bench):
+            with load.Load(bench, "closed", contender.port, clients, query=query) as generator:
+                result, user, system = generator.measured(contender, bench.options.seconds)
+            check(result, f"{size} from {contender.name}")
+            gigabytes = result["bytes"] / 1e9
+            row = (1e3 * gigabytes / result["seconds"], 1e3 * user / gigabytes, 1e3 * system / gigabytes)
+            rows.setdefault((size, contender.name), []).append(row)
+            machine.progress(
+                f"{size} round {number + 1} {contender.name:14} {row[0]:6.0f} MB/s {row[1]:6.1f} + {row[2]:6.1f} ms/GB"
+            )
+    return rows
+
+
+def connect(bench):
+    """{"cost": {contender: [(connections/s, user µs, system µs), …]}, "attempt": {contender: {…}}}"""
+    bench.place("one")
+    cost, attempt = {}, {}
+    for number, contender in interleaved(bench):
+        with load.Load(bench, "connect", contender.port, AT_ONCE) as generator:
+            generator.phase(0.3)
+            result, user, system = generator.measured(contender, bench.options.seconds)
+        check(result, f"connect to {contender.name}")
+        row = (result["per_second"], 1e6 * user / result["queries"], 1e6 * system / result["queries"])
+        cost.setdefault(contender.name, []).append(row)
+        machine.progress(
+            f"connect round {number + 1} {contender.name:14} {row[0]:6.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
+        )
+    bench.place("two")
+    for contender in bench.contenders.values():
+        contender.restart()
+        with load.Load(bench, "connect", contender.port, AT_ONCE) as generator:
+            generator.phase(0.5, 100)
+            before = machine.descriptors(contender.pid, bench.servers) if contender.pid else 0
+            result = generator.phase(bench.options.attempt_seconds, ATTEMPTED)
+            time.sleep(2)
+            after = machine.descriptors(contender.pid, bench.servers) if contender.pid else 0
+        attempt[contender.name] = result | {"descriptors": after - before}
+        machine.progress(
+            f"{ATTEMPTED} new connections per second, {contender.name:14} {result['queries']} done, errors "
+            f"{result['errors'] or 'none'}, unfinished {result['unfinished']}, descriptors left {after - before}"
+        )
+    return {"cost": cost, "attempt": attempt}
+
+
+def latency(bench):
+    """{"rates": {placement: q/s}, "runs": {(placement, contender): [result, …]}}, open loop at half of HAProxy's
+    peak."""
+    rates, runs = {}, {}
+    for placement in bench.placements:
+        bench.place(placement)
+        peer = bench.contenders.get("haproxy") or next(iter(bench.contenders.values()))
+        with load.Load(bench, "closed", peer.port, 64) as generator:
+            generator.phase(0.5)
+            peaks = [generator.phase(bench.options.seconds)["per_second"] for _ in range(min(3, bench.options.rounds))]
+        rate = rates[placement] = round(statistics.median(peaks) / 2)
+        machine.progress(f"latency, {placement} CPU: {peer.name}'s peak is {2 * rate} queries/s")
+        for number, contender in interleaved(bench):
+            with load.Load(bench, "open", contender.port, 64) as generator:
+                generator.phase(0.5, rate)
+                result = generator.phase(bench.options.latency_seconds, rate)
+            check(result, f"latency of {contender.name}")
+            runs.setdefault((placement, contender.name), []).append(result)
+            shown = "  ".join(f"{name} {us:.0f}" for name, us in result["latency_us"].items())
+            machine.progress(f"latency, {placement} CPU, round {number + 1} {contender.name:14} µs: {shown}")
+    return {"rates": rates, "runs": runs}
+
+
+def idle(bench):
+    """{contender: {"empty CPU %": …, "levels": [{clients, KiB each, CPU %}], "active": …}}"""
+    bench.place("two")
+    found = {}
+    for contender in bench.proxies():
+        contender.restart()
+        with load.Load(bench, "closed", contender.port, 16) as generator:  # what the first clients cost only once
+            generator.phase(1)
+        time.sleep(1)
+        rss, anonymous = machine.memory(contender.pid)
+        empty = cpu_share(contender, bench.options.idle_seconds)
+        levels = [{"clients": 0, "rss": 0.0, "anonymous": 0.0, "cpu": empty, "total": rss}]
+        active = None
+        for wanted in bench.idle_levels:
+            count = min(wanted, contender.most_clients())
+            busy = max(1, count // 100)
+            with load.Load(bench, "open", contender.port, busy, count - busy) as generator:
+                connected = max(1, generator.ready["connections"])
+                time.sleep(2)
+                now_rss, now_anonymous = machine.memory(contender.pid)
+                share = cpu_share(contender, bench.options.idle_seconds)
+                levels.append({
+                    "clients": connected, "rss": (now_rss - rss) / connected,
+                    "anonymous": (now_anonymous - anonymous) / connected, "cpu": share, "total": now_rss,
+                })  # fmt: skip
+                machine.progress(
+                    f"{contender.name:14} {connected} idle clients: {levels[-1]['rss']:.2f} KiB each "
+                    f"({levels[-1]['anonymous']:.2f} anonymous), {share:.2f} % of a CPU (without clients {empty:.2f} %)"
+                )
+                if wanted == bench.idle_levels[-1]:
+                    active = few_active(bench, contender, generator, busy)
+        # the same load without the idle ones
+        with load.Load(bench, "open", contender.port, busy) as generator:
+            alone = few_active(bench, contender, generator, busy)
+        found[contender.name] = {"levels": levels, "active": active, "alone": alone}
+        contender.restart()
+    return found
+
+
+def few_active(bench, contender, generator, clients):
+    generator.phase(0.5, bench.options.rate)
+    result, user, system = generator.measured(contender, bench.options.latency_seconds, bench.options.rate)
+    queries = max(1, result["queries"])
+    machine.progress(
+        f"{contender.name:14} {clients} of {result['connections']} clients active: "
+        f"{1e6 * (user + system) / queries:.1f} µs a query, p99 {result['latency_us']['p99']:.0f} µs"
+    )
+    return result | {"clients": clients, "user": 1e6 * user / queries, "system": 1e6 * system / queries}
+
+
+def cpu_share(contender, seconds):
+    """Per cent of one CPU."""
+    before, started = machine.Usage(contender.pid), time.monotonic()
+    time.sleep(seconds)
+    return 100 * sum(machine.Usage(contender.pid).since(before)) / (time.monotonic() - started)
+
+
+def slow(bench):
+    """{contender: [{"reads": "1 MB/s", "growth": KiB, "before": latencies, "while": latencies}, …]}"""
+    bench.place("two")
+    found = {}
+    seconds = bench.options.latency_seconds
+    for contender in bench.proxies():
+        contender.restart()
+        rows = found[contender.name] = []
+        with load.Load(bench, "open", contender.port, AT_ONCE) as generator:
+            generator.phase(1, bench.options.rate)
+            for name, rate in (("1 MB/s", 1e6), ("nothing", 0)):
+                before = generator.phase(seconds, bench.options.rate)
+                rss, _ = machine.memory(contender.pid)
+                with load.SlowReader(bench, contender.port, rate, seconds + 2, GIGABYTE) as reader:
+                    time.sleep(1)
+                    with highest_memory(contender.pid) as highest:
+                        during = generator.phase(seconds, bench.options.rate)
+                rows.append({
+                    "reads": name, "growth": highest[0] - rss, "before": before["latency_us"],
+                    "while": during["latency_us"], "errors": before["errors"] | during["errors"],
+                    "read": reader.result["bytes"], "ended": reader.result["ended"],
+                })  # fmt: skip
+                machine.progress(
+                    f"slow reader ({name}), {contender.name:14} {highest[0] - rss:+d} KiB, others' p99 "
+                    f"{before['latency_us']['p99']:.0f} → {during['latency_us']['p99']:.0f} µs, its result: "
+                    f"{reader.result['bytes'] / 1e6:.1f} MB read, {reader.result['ended']}"
+                )
+    return found
+
+
+@contextlib.contextmanager
+def highest_memory(pid):
+    """A list whose only element is the most KiB that were resident so far."""
+    highest, over = [machine.memory(pid)[0]], threading.Event()
+
+    def watch():
+        while not over.wait(0.1):
+            highest[0] = max(highest[0], machine.memory(pid)[0])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield highest
+    finally:
+        over.set()
+        watcher.join()
+
+
+def workers(bench):
+    """{(contender, workers): [(q/s, user µs, system µs), …]}: the same clients per worker."""
+    if len(bench.cpus) < 2:
+        machine.progress("two workers: only one CPU here")
+        return {}
+    found = {}
+    names = [name for name in ("haproxy", "umpire", "umpire split") if name in bench.contenders]
+    for number in range(bench.options.rounds):
+        for name in names if number % 2 == 0 else reversed(names):
+            for count in (1, 2) if number % 2 == 0 else (2, 1):
+                contender = bench.contenders[name]
+                contender.restart(workers=count)
+                cpus = bench.cpus[:count]
+                bench.pin_servers(set(cpus))
+                with contextlib.ExitStack() as stack:
+                    loads = [
+                        stack.enter_context(load.Load(bench, "closed", contender.port, 32, cpus=str(cpu)))
+                        for cpu in cpus
+                    ]
+                    for phase in (0.5, bench.options.seconds):
+                        before = machine.Usage(contender.pid)
+                        for generator in loads:
+                            generator.go(phase)
+                        results = [generator.line(phase + 75) for generator in loads]
+                        user, system = machine.Usage(contender.pid).since(before)
+                for result in results:
+                    check(result, f"{count} workers of {name}")
+                queries = sum(result["queries"] for result in results)
+                rate = sum(result["per_second"] for result in results)
+                row = (rate, 1e6 * user / queries, 1e6 * system / queries)
+                found.setdefault((name, count), []).append(row)
+                machine.progress(
+                    f"{count} worker(s) round {number + 1} {name:14} {rate:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
+                )
+    for name in names:
+        bench.contenders[name].restart()
+    return found
+
+
+def calls(bench):
+    """{(contender, clients): system calls per query}: what the kernel counted, or else strace."""
+    bench.place("one")
+    found = {}
+    for contender in bench.proxies():
+        for clients in bench.clients:
+            with load.Load(bench, "closed", contender.port, clients) as generator:
+                generator.phase(0.3)
+                with counting(bench, contender.pid) as counted:
+                    result = generator.phase(bench.options.seconds)
+            check(result, f"system calls of {contender.name}")
+            found[contender.name, clients] = counted[0] / result["queries"]
+            machine.progress(
+                f"{contender.name:14} {clients:3} clients: {found[contender.name, clients]:.2f} system calls per query"
+            )
+    return found
+
+
+@contextlib.contextmanager
+def counting(bench, pid):
+    """A list that holds the process's system calls once the block has ended."""
+    counted = [float("nan")]
+    out = bench.dir / "calls"
+    if perf_counts():
+        command = ["perf", "stat", "-x", ";", "-e", "raw_syscalls:sys_enter", "-o", str(out), "-p", str(pid)]
+        pattern = r"^(\d+);;raw_syscalls"
+    else:
+        command = ["strace", "-c", "-f", "-q", "-o", str(out), "-p", str(pid)]
+        pattern = r"(\d+)\s+(?:\d+\s+)?total"
+    tracer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    try:
+        yield counted
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.wait(10)
+        found = re.search(pattern, out.read_text(), re.M) if out.exists() else None
+        if found:
+            counted[0] = int(found.group(1))
+
+
+def perf_counts():
+    command = ["perf", "stat", "-e", "raw_syscalls:sys_enter", "true"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def allocations(bench):
+    """{(contender, workload): {"threads": {name: calls per query}, "frees", "bytes"}} with 16 clients whose
+    statements have run before."""
+    bench.place("one")
+    library = bench.dir / "count_allocations.so"
+    source = bench.here / "benchmark/count_allocations.c"
+    machine.run(["cc", "-O2", "-shared", "-fPIC", "-ftls-model=initial-exec", "-o", str(library), str(source)])
+    found = {}
+    for name in ("umpire", "umpire split"):
+        contender = bench.contenders.get(name)
+        if not contender:
+            continue
+        counts = bench.dir / f"allocations-{contender.port}"
+        contender.restart(environment={"LD_PRELOAD": str(library), "COUNT_ALLOCATIONS": str(counts)})
+        for workload in bench.workloads:
+            more = {"prepared": True, "query": "SELECT c FROM sbtest1 WHERE id=4711"} if workload == "prepared" else {}
+            with load.Load(bench, "closed", contender.port, AT_ONCE, **more) as generator:
+                generator.phase(1)
+                before = heap_calls(counts)
+                result = generator.phase(bench.options.seconds)
+                after = heap_calls(counts)
+            check(result, f"allocations of {name}")
+            names = machine.threads(contender.pid)
+            row = {"threads": {}, "frees": 0.0, "bytes": 0.0, "queries": result["queries"]}
+            for thread, now in after.items():
+                grown = [(b - a) for a, b in zip(before.get(thread, [0] * 6), now)]
+                allocated = (grown[0] + grown[1] + grown[2] + grown[4]) / result["queries"]
+                if names.get(thread, "").startswith("worker"):
+                    row["threads"][names[thread]] = row["threads"].get(names[thread], 0) + allocated
+                    row["frees"] += grown[3] / result["queries"]
+                    row["bytes"] += grown[5] / result["queries"]
+            found[name, workload] = row
+            machine.progress(
+                f"{name:14} {workload}: {sum(row['threads'].values()):.4f} heap allocations, {row['frees']:.4f} frees, "
+                f"{row['bytes']:.1f} bytes a query on {', '.join(row['threads']) or 'no worker thread'}"
+            )
+        contender.restart()
+    return found
+
+
+def heap_calls(path):
+    """{thread: [malloc, calloc, realloc, free, aligned, bytes]}"""
+    found = {}
+    for thread, *counts in struct.iter_unpack("<8Q", path.read_bytes()):
+        if thread:
+            sums = found.setdefault(thread, [0] * 6)
+            for i, n in enumerate(counts[:6]):
+                sums[i] += n
+    return found
+
+
+def check(result, what):
+    if result["queries"] == 0:
+        raise SystemExit(f"{what}: no query was answered: {result['errors']}")
+    if result["errors"] or result["unfinished"]:
+        machine.progress(f"  {what}: errors {result['errors']}, unfinished {result['unfinished']}")
+
+
+ALL = {
+    "point": point,
+    "oltp": oltp,
+    "results": results,
+    "connect": connect,
+    "latency": latency,
+    "idle": idle,
+    "slow": slow,
+    "workers": workers,
+    "calls": calls,
+    "allocations": allocations,
+}

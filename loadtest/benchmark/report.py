@@ -1,0 +1,322 @@
+"""Values → Markdown."""
+
+import statistics
+import time
+
+from . import machine, parts
+
+PEER = "haproxy"
+OURS = "umpire split"
+PLACEMENTS = {
+    "one": "servers, load and proxy on one CPU",
+    "two": "the proxy on one CPU, servers and load on the other",
+}
+
+
+def median(rows, column):
+    return statistics.median(row[column] for row in rows)
+
+
+def cost(rows):
+    """Median of user + system."""
+    return statistics.median(row[1] + row[2] for row in rows)
+
+
+def markdown(bench, measured, command, seconds):
+    options = bench.options
+    lines = [
+        f"`{command}`, {time.strftime('%Y-%m-%d')}, {seconds / 60:.0f} minutes. {machine.describe()}. "
+        f"{'; '.join(bench.versions)}.",
+        "",
+        f"Medians of {options.rounds} round{'s' if options.rounds > 1 else ''}, {options.seconds} s a run; every round "
+        f"runs every contender, the next one in the opposite order. CPU is the proxy's own, all its threads, as "
+        f"user + system; × is the ratio to HAProxy in the same run.",
+        "",
+    ]
+    lines += aims(bench, measured)
+    for name in parts.ALL:
+        if name in measured and measured[name]:
+            lines += SECTIONS[name](bench, measured[name]) + [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def table(head, rows):
+    out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return out + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def ratio(rows, peer):
+    return cost(rows) / cost(peer) if rows and peer and cost(peer) > 0 else None
+
+
+def cpu_cell(rows, peer, unit="", rate="{:.0f}/s", digits=1):
+    text = f"{cost(rows):.{digits}f}{unit} ({median(rows, 1):.{digits}f} + {median(rows, 2):.{digits}f})"
+    if peer is not None and peer is not rows and ratio(rows, peer) is not None:
+        text += f", {ratio(rows, peer):.2f}×"
+    return text + ", " + rate.format(median(rows, 0))
+
+
+def plural(n):
+    return f"{n} client{'s' if n > 1 else ''}"
+
+
+def point(bench, found):
+    lines = []
+    for placement in bench.placements:
+        for workload in bench.workloads:
+            lines += [f"**Point select, {workload} protocol, {PLACEMENTS[placement]}**: CPU µs per query, queries/s", ""]
+            rows = []
+            for name, contender in bench.contenders.items():
+                cells = []
+                for clients in bench.clients:
+                    got = found[placement, workload, clients, name]
+                    peer = found.get((placement, workload, clients, PEER))
+                    cells.append(cpu_cell(got, peer) if contender.pid else f"– {median(got, 0):.0f}/s")
+                rows.append([name, *cells])
+            lines += table(["proxy", *map(plural, bench.clients)], rows) + [""]
+    return lines[:-1]
+
+
+def by_contender(bench, found, keys, unit="", rate="{:.0f}/s"):
+    """Rows of a table: one a contender, one column a key."""
+    rows = []
+    for name, contender in bench.contenders.items():
+        cells = []
+        for key in keys:
+            got, peer = found[key, name], found.get((key, PEER))
+            cells.append(cpu_cell(got, peer, unit, rate) if contender.pid else "– " + rate.format(median(got, 0)))
+        rows.append([name, *cells])
+    return rows
+
+
+def oltp(bench, found):
+    keys = list(dict.fromkeys(key for key, _ in found))
+    head = [f"**sysbench, text protocol, {parts.AT_ONCE} clients, {PLACEMENTS['one']}**: CPU µs per query, queries/s", ""]
+    return head + table(["proxy", *keys], by_contender(bench, found, keys))
+
+
+def results(bench, found):
+    keys = list(parts.RESULTS)
+    head = [f"**Results, {PLACEMENTS['one']}**: CPU ms per GB of result, MB/s", ""]
+    return head + table(["proxy", *keys], by_contender(bench, found, keys, rate="{:.0f} MB/s"))
+
+
+def connect(bench, found):
+    lines = [
+        f"**Connect, log in, one query, quit**: CPU µs per connection, connections/s, {parts.AT_ONCE} at once, "
+        f"{PLACEMENTS['one']}; and {parts.ATTEMPTED:,} new connections per second attempted for "
+        f"{bench.options.attempt_seconds:g} s, {PLACEMENTS['two']}",
+        "",
+    ]
+    rows = []
+    for name, contender in bench.contenders.items():
+        got, tried = found["cost"][name], found["attempt"][name]
+        errors = "; ".join(f"{n} × {what}" for what, n in tried["errors"].items()) or "none"
+        if tried["unfinished"]:
+            errors += f"; {tried['unfinished']} without an end"
+        rows.append([
+            name,
+            cpu_cell(got, found["cost"].get(PEER)) if contender.pid else f"– {median(got, 0):.0f}/s",
+            f"{tried['queries']:,} in {tried['seconds']:.1f} s",
+            errors,
+            str(tried["descriptors"]) if contender.pid else "–",
+        ])  # fmt: skip
+    return lines + table(["proxy", "connection", "done", "errors", "descriptors left"], rows)
+
+
+def latency(bench, found):
+    lines = []
+    names = ("p50", "p95", "p99", "p99.9", "max")
+    for placement, rate in found["rates"].items():
+        lines += [
+            f"**Latency, open loop, {rate} queries/s (half of HAProxy's peak with 64 clients), {PLACEMENTS[placement]}**: "
+            f"µs from when a query was due",
+            "",
+        ]
+        rows = []
+        for name in bench.contenders:
+            runs = found["runs"][placement, name]
+            rows.append([name, *(f"{quantile(runs, which):.0f}" for which in names)])
+        lines += table(["proxy", *names], rows) + [""]
+    return lines[:-1]
+
+
+def quantile(runs, which):
+    return statistics.median(run["latency_us"][which] for run in runs)
+
+
+def idle(bench, found):
+    lines = [
+        "**Idle clients** that logged in and asked once: resident memory of the process per client in KiB (of it "
+        f"anonymous), and CPU of one core over {bench.options.idle_seconds:g} s",
+        "",
+    ]
+    width = max(len(row["levels"]) for row in found.values())
+    rows = []
+    for name, row in found.items():
+        cells = []
+        for level in row["levels"]:
+            if level["clients"] == 0:
+                cells.append(f"{level['total'] / 1024:.1f} MiB in all, {level['cpu']:.2f} %")
+            else:
+                cells.append(
+                    f"{level['clients']:,}: {level['rss']:.2f} ({level['anonymous']:.2f}), {level['cpu']:.2f} %"
+                )
+        rows.append([name, *cells, *[""] * (width - len(cells))])
+    lines += table(["proxy", "no client", *[f"{n:,} clients" for n in bench.idle_levels]], rows)
+    lines += ["", f"**1 % of the clients active**, {bench.options.rate:.0f} queries/s: CPU µs per query, latency in µs", ""]
+    rows = []
+    for name, row in found.items():
+        cells = [name]
+        for key in ("alone", "active"):
+            got = row[key]
+            cells.append(
+                f"{got['connections']:,} clients: {got['user'] + got['system']:.1f} ({got['user']:.1f} + "
+                f"{got['system']:.1f}), p50 {got['latency_us']['p50']:.0f}, p99 {got['latency_us']['p99']:.0f}"
+            )
+        rows.append(cells)
+    return lines + table(["proxy", "the active ones alone", "beside the idle ones"], rows)
+
+
+def slow(bench, found):
+    lines = [
+        f"**A slow reader of a 1 GB result** beside {parts.AT_ONCE} clients with {bench.options.rate:.0f} queries/s, "
+        f"{PLACEMENTS['two']}",
+        "",
+    ]
+    rows = []
+    for name, cases in found.items():
+        for case in cases:
+            before, during = case["before"], case["while"]
+            rows.append([
+                name, case["reads"], f"{case['growth'] / 1024:+.2f} MiB",
+                f"{before['p50']:.0f} → {during['p50']:.0f}", f"{before['p99']:.0f} → {during['p99']:.0f}",
+            ])  # fmt: skip
+    return lines + table(["proxy", "it reads", "memory", "others' p50, µs", "others' p99, µs"], rows)
+
+
+def workers(bench, found):
+    lines = [
+        "**Two workers on two CPUs against one on one**, 32 clients per worker, servers and load on the same CPUs: "
+        "CPU µs per query, queries/s",
+        "",
+    ]
+    rows = []
+    for name in dict.fromkeys(name for name, _ in found):
+        one, two = found[name, 1], found[name, 2]
+        rows.append([name, cpu_cell(one, None), cpu_cell(two, None), f"{cost(two) / cost(one):.2f}×"])
+    return lines + table(["proxy", "one", "two", "two to one"], rows)
+
+
+def calls(bench, found):
+    lines = [f"**System calls per query**, text point select, {PLACEMENTS['one']}", ""]
+    rows = [
+        [contender.name, *(f"{found[contender.name, clients]:.2f}" for clients in bench.clients)]
+        for contender in bench.proxies()
+    ]
+    return lines + table(["proxy", *map(plural, bench.clients)], rows)
+
+
+def allocations(bench, found):
+    lines = [f"**Heap calls of the worker per point select**, {parts.AT_ONCE} clients in steady state", ""]
+    rows = []
+    for (name, workload), row in found.items():
+        total = sum(row["threads"].values())
+        rows.append([name, workload, f"{total:.4f}", f"{row['frees']:.4f}", f"{row['bytes']:.1f}"])
+    return lines + table(["proxy", "protocol", "allocations", "frees", "bytes"], rows)
+
+
+SECTIONS = {
+    "point": point, "oltp": oltp, "results": results, "connect": connect, "latency": latency, "idle": idle,
+    "slow": slow, "workers": workers, "calls": calls, "allocations": allocations,
+}  # fmt: skip
+
+
+def aims(bench, measured):
+    """The table of what must be, as far as this run measured it."""
+    rows = []
+
+    def add(what, aim, value, limit, shown):
+        if value is not None:
+            rows.append([what, aim, shown, "yes" if value <= limit else "**no**"])
+
+    found = measured.get("point", {})
+    for placement in bench.placements:
+        for workload in bench.workloads:
+            for clients in bench.clients:
+                got = found.get((placement, workload, clients, OURS))
+                value = ratio(got, found.get((placement, workload, clients, PEER)))
+                where = "one core" if placement == "one" else "proxy on its own core"
+                what = f"CPU per point select, split, {workload}, {plural(clients)}, {where}"
+                if value is not None:
+                    add(what, "≤ 1.0 × HAProxy", value, 1.0, f"{value:.2f}× {spread(got, found[placement, workload, clients, PEER])}")
+    for peer, limits in (("maxscale split", {16: 0.9, 64: 0.8}), ("proxysql split", {16: 0.6, 64: 0.45})):
+        for clients, limit in limits.items():
+            value = ratio(found.get(("one", "text", clients, OURS)), found.get(("one", "text", clients, peer)))
+            if value is not None:
+                add(f"the same against {peer}, {plural(clients)}, one core", f"≤ {limit}", value, limit, f"{value:.2f}×")
+    ours, theirs = found.get(("one", "text", 16, OURS)), found.get(("one", "text", 16, PEER))
+    if ours and theirs:
+        value, limit = median(ours, 1), median(theirs, 1)
+        add("user CPU per point select, split, 16 clients, one core", "≤ HAProxy's", value, limit, f"{value:.1f} against {limit:.1f} µs")
+    for placement in measured.get("latency", {}).get("rates", {}):
+        runs = measured["latency"]["runs"]
+        if (placement, OURS) in runs and (placement, PEER) in runs:
+            value, limit = (quantile(runs[placement, name], "p99.9") for name in (OURS, PEER))
+            what = f"p99.9 at half of HAProxy's peak, {PLACEMENTS[placement]}"
+            add(what, "≤ HAProxy's", value, limit, f"{value:.0f} against {limit:.0f} µs")
+    found = measured.get("results", {})
+    for size in ("1 MB", "64 MB"):
+        value = ratio(found.get((size, OURS)), found.get((size, PEER)))
+        if value is not None:
+            add(f"CPU per GB, {size} results", "≤ 0.6 × HAProxy", value, 0.6, f"{value:.2f}× {spread(found[size, OURS], found[size, PEER])}")
+    for (name, workload), row in measured.get("allocations", {}).items():
+        if name == OURS:
+            value = sum(row["threads"].values())
+            add(f"heap allocations per routed point select, {workload}", "0", round(value, 2), 0, f"{value:.4f}")
+    value = measured.get("calls", {}).get((OURS, 64))
+    if value is not None:
+        add("system calls per query, 64 clients", "< 1", value, 0.9999, f"{value:.2f}")
+    levels = measured.get("idle", {}).get(OURS, {}).get("levels", [])
+    for level in levels[-1:]:
+        what = f"memory per idle client, {level['clients']:,} clients"
+        add(what, "≤ 2 KiB", level["rss"], 2, f"{level['rss']:.2f} KiB")
+        add(f"CPU of {level['clients']:,} idle clients", "< 1 % of a core", level["cpu"], 0.9999, f"{level['cpu']:.2f} %")
+    for case in measured.get("slow", {}).get(OURS, []):
+        what = f"slow reader of 1 GB that reads {case['reads']}"
+        add(f"{what}: memory", "< 1 MiB", case["growth"], 1023, f"{case['growth'] / 1024:+.2f} MiB")
+        before, during = case["before"]["p99"], case["while"]["p99"]
+        # what one run differs from the next by on such machines
+        add(f"{what}: other clients' p99", "unchanged (± 20 %)", during, 1.2 * before, f"{before:.0f} → {during:.0f} µs")
+    found = measured.get("workers", {})
+    if (OURS, 2) in found:
+        value = cost(found[OURS, 2]) / cost(found[OURS, 1])
+        add("CPU per query, two workers against one", "≤ 1.1 ×", value, 1.1, f"{value:.2f}×")
+    attempt = measured.get("connect", {}).get("attempt", {})
+    if OURS in attempt:
+        got, direct = attempt[OURS], attempt.get("direct", {"errors": {}})
+        new = sorted(set(got["errors"]) - set(direct["errors"]))
+        what = f"{parts.ATTEMPTED:,} new connections per second attempted"
+        add(f"{what}: errors that direct does not give", "none", len(new) + got["unfinished"], 0, "; ".join(new) or "none")
+        add(f"{what}: descriptors left", "0", got["descriptors"], 0, str(got["descriptors"]))
+    return table(["measure", "must be", "is", "holds"], rows) + [""] if rows else []
+
+
+def spread(rows, peers):
+    """Lowest and highest ratio of a round."""
+    each = [(a[1] + a[2]) / (b[1] + b[2]) for a, b in zip(rows, peers) if b[1] + b[2] > 0]
+    return f"({min(each):.2f} – {max(each):.2f})" if len(each) > 1 else ""
+
+
+def save(path, text, plots):
+    """Replaces what stands between the two marks of the page, or starts the page."""
+    begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
+    images = "\n".join(f"![{title}]({name})" for name, title in plots)
+    block = f"{begin}\n{text}\n{images}\n{end}"
+    page = path.read_text() if path.exists() else f"# Performance\n\n{begin}\n{end}\n"
+    if begin not in page:
+        page += f"\n{begin}\n{end}\n"
+    head, rest = page.split(begin, 1)
+    path.write_text(head + block + rest.split(end, 1)[1])
+    path.chmod(0o644)
+    machine.progress(f"saved in {path}")
