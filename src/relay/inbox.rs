@@ -70,7 +70,8 @@ pub struct Inbox {
     streaming: bool,
     /// Bytes received since the count was last taken.
     count: u64,
-    max_allowed_packet: usize,
+    /// A server allows a gigabyte at most.
+    max_allowed_packet: u32,
 }
 
 impl Inbox {
@@ -80,7 +81,7 @@ impl Inbox {
             parts: None,
             streaming: false,
             count: 0,
-            max_allowed_packet,
+            max_allowed_packet: u32::try_from(max_allowed_packet).unwrap_or(u32::MAX),
         }
     }
 
@@ -101,7 +102,7 @@ impl Inbox {
 
     /// Bytes; a command over it is an error of its client.
     pub fn max_allowed_packet(&self) -> usize {
-        self.max_allowed_packet
+        self.max_allowed_packet as usize
     }
 
     /// Puts bytes in front of what the socket has (what login read too much).
@@ -225,7 +226,7 @@ impl Inbox {
             Fault::OutOfOrder
         } else if header.length == 0 {
             Fault::Empty
-        } else if header.length > self.max_allowed_packet {
+        } else if header.length > self.max_allowed_packet() {
             Fault::TooLarge
         } else {
             return Ok(());

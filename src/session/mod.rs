@@ -29,7 +29,6 @@ mod turn;
 use crate::backend::{initial_state, Account, Lease, PoolRef, State};
 use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
-use crate::observe::WorkerStats;
 use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, ServerId, User};
@@ -39,7 +38,6 @@ use login::{Dialogue, LoggedIn, Refused, SessionToken};
 use pins::Pins;
 use registry::{Activity, Entry};
 use shared::Shared;
-use smallvec::SmallVec;
 use statements::Statements;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -90,35 +88,12 @@ pub struct Session {
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
     /// Of the group's servers, in the same epoch.
-    pools: SmallVec<[(ServerId, PoolRef); 4]>,
+    pools: Box<[(ServerId, PoolRef)]>,
     /// A client that sends no command for this long is closed (its own wait_timeout once it was SET).
     idle_timeout: Duration,
     /// Sync statements are written here before they are sent; kept for its capacity.
     scratch: Vec<u8>,
-    pinned: PinnedCount,
     _token: SessionToken,
-}
-
-/// Counts the session in the gauge of those that hold a server connection between commands.
-struct PinnedCount {
-    stats: Arc<WorkerStats>,
-    counted: bool,
-}
-
-impl PinnedCount {
-    fn set(&mut self, pinned: bool) {
-        match (std::mem::replace(&mut self.counted, pinned), pinned) {
-            (false, true) => self.stats.pinned.add(1),
-            (true, false) => self.stats.pinned.sub(1),
-            _ => {}
-        }
-    }
-}
-
-impl Drop for PinnedCount {
-    fn drop(&mut self) {
-        self.set(false);
-    }
 }
 
 /// Serves one accepted connection until it ends. `refused`: the proxy has no place for it (1040).
@@ -216,10 +191,6 @@ impl Session {
                 version: who.greeting.version_number(),
                 ..Dialect::default()
             },
-            pinned: PinnedCount {
-                stats: shared.stats.clone(),
-                counted: false,
-            },
             shared,
             entry,
             user: who.user,
@@ -238,7 +209,7 @@ impl Session {
             counts: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
-            pools: SmallVec::new(),
+            pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
             _token: who.token,
@@ -292,7 +263,6 @@ impl Session {
         let stats = &self.shared.stats;
         stats.turns.add(1);
         stats.bytes_from_clients.add(self.inbox.take_count());
-        self.pinned.set(self.held.is_some());
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
         self.client.set_deadline(Some(now + self.idle_timeout));

@@ -171,6 +171,15 @@ impl Registry {
         self.entries.borrow().len()
     }
 
+    /// Sessions that hold a server connection between commands.
+    pub fn pinned(&self) -> usize {
+        let entries = self.entries.borrow();
+        entries
+            .values()
+            .filter(|e| !e.pins.get().is_empty())
+            .count()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.borrow().is_empty()
     }

@@ -388,23 +388,23 @@ fn an_unknown_command_is_refused_and_the_session_goes_on() {
 }
 
 #[test]
-fn the_gauge_of_pinned_sessions_and_the_byte_counters_follow() {
+fn pinned_sessions_and_bytes_are_counted() {
     run(|| async {
         let primary = transactional();
         let world = World::new(&primary, None);
         let stats = &world.shared.stats;
         let mut client = world.client().await;
         assert_eq!(client.query("BEGIN").await, 0);
-        assert_eq!(stats.pinned.get(), 1);
+        assert_eq!(world.shared.registry.pinned(), 1);
         assert_eq!(client.query("COMMIT").await, 0);
-        assert_eq!(stats.pinned.get(), 0);
+        assert_eq!(world.shared.registry.pinned(), 0);
         assert_eq!(client.query("BEGIN").await, 0);
         assert_eq!(stats.bytes_from_clients.get(), 5 + 5 + 5 + 6 + 5 + 5);
         // an OK packet each, and that of the login
         assert_eq!(stats.bytes_to_clients.get(), 4 * 11);
         drop(client);
         net::sleep_until(net::now() + Duration::from_millis(50)).await;
-        assert_eq!(stats.pinned.get(), 0);
+        assert_eq!(world.shared.registry.pinned(), 0);
     });
 }
 
