@@ -1,6 +1,7 @@
 //! From a statement to a server connection: routing, borrowing, waiting for a primary.
 use super::pins::Pins;
 use super::registry::{Activity, Entry, OnServer};
+use super::shared::Shared;
 use super::Session;
 use crate::backend::{After, Lease, LeaseError, PoolRef, Want};
 use crate::net;
@@ -86,10 +87,14 @@ impl Session {
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let waited = pool.lease(&want, until);
+                    let waited =
+                        unless_dead(&self.shared, want.server.id, pool.lease(&want, until));
                     let lease = Box::pin(unless_killed(&self.entry, waited)).await;
                     self.entry.set(Activity::Running, net::now());
-                    match lease.ok_or_else(error::query_interrupted)? {
+                    let Some(lease) = lease.ok_or_else(error::query_interrupted)? else {
+                        continue;
+                    };
+                    match lease {
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
                         Err(e) => {
                             let again = self.give_up_or_wait(e, group, i, attempt, until);
@@ -360,6 +365,25 @@ async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output>
     poll_fn(|cx| {
         if entry.poll_interrupted(cx).is_ready() {
             return Poll::Ready(None);
+        }
+        waited.as_mut().poll(cx).map(Some)
+    })
+    .await
+}
+
+/// Waits for a connection to this server, but not beyond the news that it is dead: `None`.
+async fn unless_dead<F: Future>(shared: &Shared, server: ServerId, waited: F) -> Option<F::Output> {
+    const FAR: Duration = Duration::from_secs(3600);
+    let mut waited = pin!(waited);
+    let mut news = Box::pin(shared.topology_changed(net::now() + FAR));
+    poll_fn(|cx| {
+        while news.as_mut().poll(cx).is_ready() {
+            let snapshot = shared.snapshot();
+            let mut servers = snapshot.groups.iter().flat_map(|g| &g.servers);
+            if !servers.any(|s| s.id == server && s.health.alive) {
+                return Poll::Ready(None);
+            }
+            news = Box::pin(shared.topology_changed(net::now() + FAR));
         }
         waited.as_mut().poll(cx).map(Some)
     })
