@@ -457,7 +457,10 @@ fn reset_and_fetch_without_a_cursor_leave_a_transaction_alone() {
         assert!(refused.error.is_some());
         replies.push(c.query("SELECT a FROM written").expect("reply"));
         replies.push(c.query("COMMIT").expect("reply"));
-        replies.push(c.query("SELECT a, b FROM written").expect("reply"));
+        replies.push(
+            c.query("/* umpire:primary */ SELECT a, b FROM written")
+                .expect("reply"),
+        );
         replies.push(c.query("DELETE FROM written").expect("reply"));
         replies
     });
