@@ -143,7 +143,7 @@ def idle(bench):
     """{contender: {"empty CPU %": …, "levels": [{clients, KiB each, CPU %}], "active": …}}"""
     bench.place("two")
     found = {}
-    for contender in bench.proxies():
+    for contender in bench.kinds():
         contender.restart()
         with load.Load(bench, "closed", contender.port, 16) as generator:  # what the first clients cost only once
             generator.phase(1)
@@ -201,7 +201,7 @@ def slow(bench):
     bench.place("two")
     found = {}
     seconds = bench.options.latency_seconds
-    for contender in bench.proxies():
+    for contender in bench.kinds():
         contender.restart()
         rows = found[contender.name] = []
         with load.Load(bench, "open", contender.port, AT_ONCE) as generator:
@@ -250,7 +250,7 @@ def workers(bench):
         machine.progress("two workers: only one CPU here")
         return {}
     found = {}
-    names = [name for name in ("haproxy", "umpire", "umpire split") if name in bench.contenders]
+    names = [name for name in ("haproxy", "umpire split") if name in bench.contenders]
     for number in range(bench.options.rounds):
         for name in names if number % 2 == 0 else reversed(names):
             for count in (1, 2) if number % 2 == 0 else (2, 1):
@@ -388,6 +388,9 @@ def check(result, what):
         raise SystemExit(f"{what}: no query was answered: {result['errors']}")
     if result["errors"] or result["unfinished"]:
         machine.progress(f"  {what}: errors {result['errors']}, unfinished {result['unfinished']}")
+    longest = result["latency_us"]["max"] / 1e6
+    if longest > 2:
+        machine.progress(f"  {what}: the longest answer took {longest:.1f} s")
 
 
 ALL = {

@@ -22,6 +22,13 @@ def cost(rows):
     return statistics.median(row[1] + row[2] for row in rows)
 
 
+def split(rows):
+    """The median cost as (user, system): ticks are coarse, so the shares are those of all rounds together."""
+    user, system = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    share = user / (user + system) if user + system > 0 else 0
+    return cost(rows) * share, cost(rows) * (1 - share)
+
+
 def markdown(bench, measured, command, seconds):
     options = bench.options
     lines = [
@@ -29,8 +36,9 @@ def markdown(bench, measured, command, seconds):
         f"{'; '.join(bench.versions)}.",
         "",
         f"Medians of {options.rounds} round{'s' if options.rounds > 1 else ''}, {options.seconds} s a run; every round "
-        f"runs every contender, the next one in the opposite order. CPU is the proxy's own, all its threads, as "
-        f"user + system; × is the ratio to HAProxy in the same run.",
+        f"runs every contender, the next one in the opposite order. CPU is the proxy's own, all its threads: "
+        "their sum (user + system; the shares are those of all rounds together). × is the ratio to HAProxy in the same "
+        "run.",
         "",
     ]
     lines += aims(bench, measured)
@@ -50,7 +58,8 @@ def ratio(rows, peer):
 
 
 def cpu_cell(rows, peer, unit="", rate="{:.0f}/s", digits=1):
-    text = f"{cost(rows):.{digits}f}{unit} ({median(rows, 1):.{digits}f} + {median(rows, 2):.{digits}f})"
+    user, system = split(rows)
+    text = f"{cost(rows):.{digits}f}{unit} ({user:.{digits}f} + {system:.{digits}f})"
     if peer is not None and peer is not rows and ratio(rows, peer) is not None:
         text += f", {ratio(rows, peer):.2f}×"
     return text + ", " + rate.format(median(rows, 0))
@@ -71,7 +80,7 @@ def point(bench, found):
                 for clients in bench.clients:
                     got = found[placement, workload, clients, name]
                     peer = found.get((placement, workload, clients, PEER))
-                    cells.append(cpu_cell(got, peer) if contender.pid else f"– {median(got, 0):.0f}/s")
+                    cells.append(cpu_cell(got, peer) if contender.program else f"– {median(got, 0):.0f}/s")
                 rows.append([name, *cells])
             lines += table(["proxy", *map(plural, bench.clients)], rows) + [""]
     return lines[:-1]
@@ -84,7 +93,7 @@ def by_contender(bench, found, keys, unit="", rate="{:.0f}/s"):
         cells = []
         for key in keys:
             got, peer = found[key, name], found.get((key, PEER))
-            cells.append(cpu_cell(got, peer, unit, rate) if contender.pid else "– " + rate.format(median(got, 0)))
+            cells.append(cpu_cell(got, peer, unit, rate) if contender.program else "– " + rate.format(median(got, 0)))
         rows.append([name, *cells])
     return rows
 
@@ -116,10 +125,10 @@ def connect(bench, found):
             errors += f"; {tried['unfinished']} without an end"
         rows.append([
             name,
-            cpu_cell(got, found["cost"].get(PEER)) if contender.pid else f"– {median(got, 0):.0f}/s",
+            cpu_cell(got, found["cost"].get(PEER)) if contender.program else f"– {median(got, 0):.0f}/s",
             f"{tried['queries']:,} in {tried['seconds']:.1f} s",
             errors,
-            str(tried["descriptors"]) if contender.pid else "–",
+            str(tried["descriptors"]) if contender.program else "–",
         ])  # fmt: skip
     return lines + table(["proxy", "connection", "done", "errors", "descriptors left"], rows)
 
@@ -257,7 +266,7 @@ def aims(bench, measured):
                 add(f"the same against {peer}, {plural(clients)}, one core", f"≤ {limit}", value, limit, f"{value:.2f}×")
     ours, theirs = found.get(("one", "text", 16, OURS)), found.get(("one", "text", 16, PEER))
     if ours and theirs:
-        value, limit = median(ours, 1), median(theirs, 1)
+        value, limit = split(ours)[0], split(theirs)[0]
         add("user CPU per point select, split, 16 clients, one core", "≤ HAProxy's", value, limit, f"{value:.1f} against {limit:.1f} µs")
     for placement in measured.get("latency", {}).get("rates", {}):
         runs = measured["latency"]["runs"]
