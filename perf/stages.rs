@@ -11,6 +11,6 @@ fn main() {
 #[divan::bench(args = ops::all().into_iter().map(|(name, _)| name))]
 fn stage(bencher: Bencher<'_, '_>, name: &str) {
     let found = ops::all().into_iter().find(|(known, _)| *known == name);
-    let (_, mut op) = found.expect("a name of the list");
-    bencher.bench_local(|| op());
+    let (_, op) = found.expect("a name of the list");
+    bencher.bench_local(op);
 }

@@ -196,11 +196,9 @@ def slow(bench, found):
     rows = []
     for name, cases in found.items():
         for case in cases:
-            before, during = case["before"], case["while"]
-            rows.append([
-                name, case["reads"], f"{case['growth'] / 1024:+.2f} MiB",
-                f"{before['p50']:.0f} → {during['p50']:.0f}", f"{before['p99']:.0f} → {during['p99']:.0f}",
-            ])  # fmt: skip
+            rows.append([name, case["reads"], f"{case['growth'] / 1024:+.2f} MiB"])
+            for which in ("p50", "p99"):
+                rows[-1].append(" → ".join(f"{quantile(case[key], which):.0f}" for key in ("before", "while")))
     return lines + table(["proxy", "it reads", "memory", "others' p50, µs", "others' p99, µs"], rows)
 
 
@@ -227,17 +225,30 @@ def calls(bench, found):
 
 
 def allocations(bench, found):
-    lines = [f"**Heap calls of the worker per point select**, {parts.AT_ONCE} clients in steady state", ""]
+    lines = [f"**Heap calls of the worker per point select**, {parts.AT_ONCE} clients in steady state, less what goes on without queries", ""]
     rows = []
     for (name, workload), row in found.items():
-        total = sum(row["threads"].values())
-        rows.append([name, workload, f"{total:.4f}", f"{row['frees']:.4f}", f"{row['bytes']:.1f}"])
-    return lines + table(["proxy", "protocol", "allocations", "frees", "bytes"], rows)
+        rows.append([
+            name, workload, f"{row['allocations']:.4f}", f"{row['frees']:.4f}", f"{row['bytes']:.1f}",
+            f"{row['background']:.1f}/s",
+        ])  # fmt: skip
+    return lines + table(["proxy", "protocol", "allocations", "frees", "bytes", "allocations without queries"], rows)
+
+
+def user(bench, found):
+    lines = [
+        f"**User CPU per text point select**, {parts.AT_ONCE} clients, {PLACEMENTS['one']}, sampled 3,989 times a second "
+        "of CPU: CPU µs per query, queries/s",
+        "",
+    ]
+    peer = found.get(PEER)
+    return lines + table(["proxy", plural(parts.AT_ONCE)], [[name, cpu_cell(rows, peer, digits=2)] for name, rows in found.items()])
 
 
 SECTIONS = {
     "point": point, "oltp": oltp, "results": results, "connect": connect, "latency": latency, "idle": idle,
-    "slow": slow, "workers": workers, "calls": calls, "allocations": allocations,
+    "slow": slow, "workers": workers, "calls": calls, "user": user,
+    "allocations": allocations,
 }  # fmt: skip
 
 
@@ -264,7 +275,8 @@ def aims(bench, measured):
             value = ratio(found.get(("one", "text", clients, OURS)), found.get(("one", "text", clients, peer)))
             if value is not None:
                 add(f"the same against {peer}, {plural(clients)}, one core", f"≤ {limit}", value, limit, f"{value:.2f}×")
-    ours, theirs = found.get(("one", "text", 16, OURS)), found.get(("one", "text", 16, PEER))
+    sampled = measured.get("user") or {name: found.get(("one", "text", 16, name)) for name in (OURS, PEER)}
+    ours, theirs = sampled.get(OURS), sampled.get(PEER)
     if ours and theirs:
         value, limit = split(ours)[0], split(theirs)[0]
         add("user CPU per point select, split, 16 clients, one core", "≤ HAProxy's", value, limit, f"{value:.1f} against {limit:.1f} µs")
@@ -281,8 +293,9 @@ def aims(bench, measured):
             add(f"CPU per GB, {size} results", "≤ 0.6 × HAProxy", value, 0.6, f"{value:.2f}× {spread(found[size, OURS], found[size, PEER])}")
     for (name, workload), row in measured.get("allocations", {}).items():
         if name == OURS:
-            value = sum(row["threads"].values())
-            add(f"heap allocations per routed point select, {workload}", "0", round(value, 2), 0, f"{value:.4f}")
+            value = row["allocations"]
+            what = f"heap allocations per routed point select, {workload}"
+            add(what, "0", round(value, 2), 0, f"{value:.4f}")
     value = measured.get("calls", {}).get((OURS, 64))
     if value is not None:
         add("system calls per query, 64 clients", "< 1", value, 0.9999, f"{value:.2f}")
@@ -294,7 +307,7 @@ def aims(bench, measured):
     for case in measured.get("slow", {}).get(OURS, []):
         what = f"slow reader of 1 GB that reads {case['reads']}"
         add(f"{what}: memory", "< 1 MiB", case["growth"], 1023, f"{case['growth'] / 1024:+.2f} MiB")
-        before, during = case["before"]["p99"], case["while"]["p99"]
+        before, during = quantile(case["before"], "p99"), quantile(case["while"], "p99")
         # what one run differs from the next by on such machines
         add(f"{what}: other clients' p99", "unchanged (± 20 %)", during, 1.2 * before, f"{before:.0f} → {during:.0f} µs")
     found = measured.get("workers", {})
