@@ -108,12 +108,19 @@ def connect(bench):
             time.sleep(1)
             before = machine.descriptors(contender.pid, bench.servers) if contender.pid else 0
             result = generator.phase(bench.options.attempt_seconds, ATTEMPTED)
-            time.sleep(2)
-            after = machine.descriptors(contender.pid, bench.servers) if contender.pid else 0
-        attempt[contender.name] = result | {"descriptors": after - before}
+        left = 0
+        if contender.pid:
+            deadline = time.monotonic() + 10
+            while True:
+                time.sleep(1)
+                left = machine.descriptors(contender.pid, bench.servers) - before
+                if left <= 0 or time.monotonic() > deadline:
+                    break
+        attempt[contender.name] = result | {"descriptors": left}
         machine.progress(
             f"{ATTEMPTED} new connections per second, {contender.name:14} {result['queries']} done, errors "
-            f"{result['errors'] or 'none'}, unfinished {result['unfinished']}, descriptors left {after - before}"
+            f"{result['errors'] or 'none'}, unfinished {result['unfinished']}, not begun {result['not_begun']}, "
+            f"descriptors left {left}"
         )
     return {"cost": cost, "attempt": attempt}
 
