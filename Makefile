@@ -31,7 +31,7 @@ test-direct: servers   ## the same expectations against MariaDB itself, without 
 	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing
 
 demo: servers    ## from nothing to a proxy in front of a primary and two replicas, and what went where
-	demo/run.sh
+	@demo/run.sh
 
 bench: servers bench-build   ## side by side with HAProxy and the other proxies that are installed; ARGS="--help" says more
 	python3 loadtest/bench.py $(ARGS)
@@ -48,7 +48,7 @@ flamegraph:      ## where one worker spends its time under load: target/flamegra
 acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
 	loadtest/acceptance.sh $(ARGS)
 
-fuzz:            ## the fuzz targets for FUZZ_SECONDS each (needs a nightly toolchain and cargo-fuzz)
+fuzz:            ## the fuzz targets for FUZZ_SECONDS each (needs cargo-fuzz)
 	loadtest/fuzz.sh $(FUZZ_SECONDS)
 
 servers:         ## installs what is missing of MariaDB, sysbench and HAProxy, where it may

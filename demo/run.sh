@@ -39,8 +39,9 @@ free_base() { # five free ports in a row
 
 umpire=${UMPIRE:-}
 if [ -z "$umpire" ]; then
-  say "building umpire (release)"
-  cargo build --release --locked --quiet
+  say "building umpire (release; a few minutes the first time)"
+  command -v cargo >/dev/null || { echo "cargo is missing: install a Rust toolchain (https://rustup.rs)" >&2; exit 1; }
+  cargo build --release --locked
   umpire=${CARGO_TARGET_DIR:-target}/release/umpire
 fi
 
@@ -153,3 +154,5 @@ kill "$proxy"
 status=0; wait "$proxy" || status=$?
 proxy=''
 [ $status = 0 ] || { echo "umpire ended with code $status" >&2; exit 1; }
+$cluster stop "$dir/servers"
+say "done: nothing of it runs any more"

@@ -24,6 +24,7 @@ const FIRST_SNAPSHOT: Duration = Duration::from_secs(30);
 
 /// Runs until the workers have drained.
 pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
+    umpire::net::probe().map_err(|e| e.to_string())?;
     let cpus = cpus(&config.proxy.workers)?;
     let admin = Listeners::bind(&config.proxy).map_err(|e| e.to_string())?;
     let bound = Bound::bind(&config.proxy.listen, cpus.len()).map_err(|e| e.to_string())?;

@@ -203,7 +203,11 @@ fn module_of(file: &Path) -> String {
     let inside = file.strip_prefix(src()).expect("under src");
     let first = inside.components().next().expect("a file");
     let first = first.as_os_str().to_string_lossy();
-    first.trim_end_matches(".rs").to_string()
+    match first.trim_end_matches(".rs") {
+        // the binary's other file
+        "run" => "main".to_string(),
+        module => module.to_string(),
+    }
 }
 
 fn in_module(file: &Path, module: &str) -> bool {

@@ -31,7 +31,7 @@ mod sync;
 mod variables;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use connection::{After, ServerConnection};
 pub use lease::{Lease, LeaseError};

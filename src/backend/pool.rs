@@ -84,8 +84,11 @@ impl Pool {
 
     /// See [`super::Pools::lease_again`].
     pub fn lease_again(self: &Rc<Self>, id: u64, uses: u64) -> Option<Lease> {
-        let same = |conn: &Box<ServerConnection>| conn.id == id && conn.uses == uses;
-        let at = self.idle.borrow().iter().rposition(same)?;
+        let at = self
+            .idle
+            .borrow()
+            .iter()
+            .rposition(|conn| conn.id == id && conn.uses == uses)?;
         let conn = self.idle.borrow_mut().remove(at);
         if conn.socket.is_stale() {
             self.lost(conn);

@@ -1,10 +1,10 @@
 //! Tests of server connections: the pure parts here, the others against servers on real sockets.
 mod gate;
 mod login;
-mod mock;
+pub(crate) mod mock;
 mod pools;
 mod prepared;
 mod queue;
 mod state;
 mod sync;
-mod world;
+pub(crate) mod world;

@@ -177,6 +177,7 @@ impl Keeper {
         self.healths = healths;
         self.raise(built.alarms);
         if !built.snapshot.is_same_as(&self.snapshot) {
+            log_service(&self.snapshot, &built.snapshot);
             self.snapshot = Arc::new(built.snapshot);
             self.send_snapshot();
         }
@@ -400,6 +401,36 @@ fn means_the_same(a: &Health, b: &Health) -> bool {
 fn same_monitor(a: &Option<config::Monitor>, b: &Option<config::Monitor>) -> bool {
     let parts = |m: &config::Monitor| (m.user.clone(), m.password.clone(), m.interval);
     a.as_ref().map(parts) == b.as_ref().map(parts)
+}
+
+/// A server that answers but leaves, or comes back to, serving reads or writes.
+fn log_service(before: &Snapshot, now: &Snapshot) {
+    for group in &now.groups {
+        let Some(old) = before.groups.iter().find(|g| g.name == group.name) else {
+            continue;
+        };
+        for server in &group.servers {
+            let Some(was) = old.servers.iter().find(|s| s.id == server.id) else {
+                continue;
+            };
+            let both_alive = was.health.alive && server.health.alive;
+            if both_alive && was.health.readable && !server.health.readable {
+                tracing::warn!(server = %server.address, "no new reads: {}", server.health.reason);
+            } else if both_alive && !was.health.readable && server.health.readable {
+                tracing::info!(server = %server.address, "takes reads again");
+            }
+        }
+        let primary = |g: &crate::topology::Group| Some(g.servers.get(g.primary?)?.address.clone());
+        match (primary(old), primary(group)) {
+            (was, Some(is)) if was.as_ref() != Some(&is) => {
+                tracing::info!(group = group.name, server = %is, "is the primary");
+            }
+            (Some(was), None) => {
+                tracing::warn!(group = group.name, server = %was, "no primary any more: writes wait");
+            }
+            _ => {}
+        }
+    }
 }
 
 fn log_transition(server: &Address, transition: Transition, trouble: &str) {

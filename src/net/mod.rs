@@ -47,7 +47,7 @@ pub use clock::{monotonic_nanos, now};
 pub use connect::connect;
 pub use error::{StartError, LEAST_KERNEL};
 pub use listen::{listen, Listener};
-pub use socket::Socket;
+pub use socket::{Aborter, Socket};
 pub use task::{drive, finish, sleep_until, spawn, stop};
 pub use wake::{attach_wake, woken, Wake};
 
@@ -107,6 +107,15 @@ impl Default for NetConfig {
 /// A ring that cannot be had, with the cause and what to change.
 pub fn start(config: NetConfig) -> Result<(), StartError> {
     driver::install(config)
+}
+
+/// Whether a ring can be had here at all: for a clear error at start-up, before an executor is made (whose own
+/// rings need less, but whose errors say less).
+///
+/// # Errors
+/// As [`start`].
+pub fn probe() -> Result<(), StartError> {
+    ring::Ring::new(8, 16).map(drop)
 }
 
 /// Who is at the other end.

@@ -22,6 +22,28 @@ pub struct Socket {
     not_send: PhantomData<*const ()>,
 }
 
+/// Ends a connection of this worker that another task owns: its waits fail with ConnectionAborted. Does
+/// nothing once the socket is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aborter {
+    index: u32,
+    generation: u32,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Aborter {
+    pub fn abort(self) {
+        driver::try_with(|driver| {
+            let same =
+                |slot: &super::slot::Slot| slot.generation == self.generation && !slot.released;
+            if driver.slots.get(self.index as usize).is_some_and(same) {
+                driver.fail(self.index, libc::ECONNABORTED);
+                driver.shut_down(self.index, libc::SHUT_RDWR);
+            }
+        });
+    }
+}
+
 impl Socket {
     /// Takes over a connected stream socket: one that a [`Listener`](super::Listener) accepted, of
     /// this worker or of another.
@@ -41,6 +63,16 @@ impl Socket {
     pub(super) fn of_slot(index: u32) -> Socket {
         Socket {
             index,
+            not_send: PhantomData,
+        }
+    }
+
+    /// For ending the connection from outside the task that owns it.
+    pub fn aborter(&self) -> Aborter {
+        let generation = driver::with(|driver| driver.slots[self.index as usize].generation);
+        Aborter {
+            index: self.index,
+            generation,
             not_send: PhantomData,
         }
     }

@@ -1,4 +1,5 @@
 //! Real sockets on loopback; conditions are awaited, not slept for.
+mod aborting;
 mod buffers;
 mod churn;
 mod ends;

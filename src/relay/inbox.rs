@@ -66,6 +66,8 @@ pub struct Inbox {
     front: Option<Buf>,
     /// Instead of `front`: the joined parts of a command that did not come in one piece.
     parts: Option<Vec<u8>>,
+    /// The end of what the client is sending (a large command, a file) was not read yet.
+    streaming: bool,
     max_allowed_packet: usize,
 }
 
@@ -74,8 +76,19 @@ impl Inbox {
         Inbox {
             front: None,
             parts: None,
+            streaming: false,
             max_allowed_packet,
         }
+    }
+
+    /// True: what comes next is the rest of a command or file, and must not be read as a command. A session
+    /// that does not stream it to its end has to end itself.
+    pub fn is_streaming(&self) -> bool {
+        self.streaming
+    }
+
+    pub(super) fn set_streaming(&mut self, streaming: bool) {
+        self.streaming = streaming;
     }
 
     /// Bytes; a command over it is an error of its client.
@@ -97,6 +110,7 @@ impl Inbox {
         cx: &mut Context<'_>,
         socket: &Socket,
     ) -> Poll<Result<Command, Closed>> {
+        debug_assert!(!self.streaming, "the rest of a command is not one");
         loop {
             if let Some(command) = self.cut()? {
                 return Poll::Ready(Ok(command));
@@ -178,9 +192,11 @@ impl Inbox {
             self.front = Some(std::mem::replace(&mut bytes, command));
         }
         let continued = header.length == MAX_PAYLOAD;
+        let rest = whole - bytes.len();
+        self.streaming = rest > 0 || continued;
         Ok(Some(Command {
-            rest: whole - bytes.len(),
             bytes,
+            rest,
             continued,
         }))
     }

@@ -27,14 +27,7 @@ pub async fn stream_command(
     continued: bool,
 ) -> Result<(), Upload> {
     let limit = inbox.max_allowed_packet();
-    let mut walk = PacketWalk {
-        rest,
-        more: continued,
-        header: [0; HEADER],
-        have: 0,
-        total: if continued { MAX_PAYLOAD } else { rest },
-        ends_on_empty: false,
-    };
+    let mut walk = PacketWalk::command(rest, continued);
     upload(inbox, client, server, high_water, &mut walk, limit).await
 }
 
@@ -45,14 +38,8 @@ pub async fn stream_file(
     server: &Socket,
     high_water: usize,
 ) -> Result<(), Upload> {
-    let mut walk = PacketWalk {
-        rest: 0,
-        more: true,
-        header: [0; HEADER],
-        have: 0,
-        total: 0,
-        ends_on_empty: true,
-    };
+    inbox.set_streaming(true);
+    let mut walk = PacketWalk::file();
     upload(inbox, client, server, high_water, &mut walk, usize::MAX).await
 }
 
@@ -75,6 +62,7 @@ async fn upload(
         }
         server.send(buf);
     }
+    inbox.set_streaming(false);
     Ok(())
 }
 
@@ -124,6 +112,29 @@ struct PacketWalk {
 }
 
 impl PacketWalk {
+    /// The rest of a command whose first part is already on its way.
+    fn command(rest: usize, continued: bool) -> PacketWalk {
+        PacketWalk {
+            rest,
+            more: continued,
+            header: [0; HEADER],
+            have: 0,
+            total: if continued { MAX_PAYLOAD } else { rest },
+            ends_on_empty: false,
+        }
+    }
+
+    fn file() -> PacketWalk {
+        PacketWalk {
+            rest: 0,
+            more: true,
+            header: [0; HEADER],
+            have: 0,
+            total: 0,
+            ends_on_empty: true,
+        }
+    }
+
     fn finished(&self) -> bool {
         self.rest == 0 && !self.more
     }
@@ -160,20 +171,9 @@ impl PacketWalk {
 mod tests {
     use super::*;
 
-    fn command(rest: usize, more: bool) -> PacketWalk {
-        PacketWalk {
-            rest,
-            more,
-            header: [0; HEADER],
-            have: 0,
-            total: rest,
-            ends_on_empty: false,
-        }
-    }
-
     #[test]
     fn a_command_ends_with_its_short_packet_and_leaves_the_next_one() {
-        let mut walk = command(3, true);
+        let mut walk = PacketWalk::command(3, true);
         let bytes = [1, 2, 3, 2, 0, 0, 1, 9, 9, 7, 7];
         assert_eq!(walk.feed(&bytes), 9);
         assert!(walk.finished());
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_command_of_exactly_the_greatest_length_ends_with_an_empty_packet() {
-        let mut walk = command(1, true);
+        let mut walk = PacketWalk::command(1, true);
         assert_eq!(walk.feed(&[1, 0, 0]), 3);
         assert!(!walk.finished());
         assert_eq!(walk.feed(&[0, 1, 5]), 2);
@@ -192,14 +192,7 @@ mod tests {
     fn a_file_ends_with_an_empty_packet_however_it_is_cut() {
         let bytes = [2, 0, 0, 2, 8, 8, 1, 0, 0, 3, 7, 0, 0, 0, 4, 99];
         for cut in 0..bytes.len() {
-            let mut walk = PacketWalk {
-                rest: 0,
-                more: true,
-                header: [0; HEADER],
-                have: 0,
-                total: 0,
-                ends_on_empty: true,
-            };
+            let mut walk = PacketWalk::file();
             let first = walk.feed(&bytes[..cut]);
             let second = if walk.finished() {
                 0

@@ -27,6 +27,8 @@ pub struct Context {
     pub last_write: u64,
     /// This statement's digest has written before although it looked like a read.
     pub known_write: bool,
+    /// No reader: the statement was sent there just now and the connection was lost.
+    pub avoid: Option<ServerId>,
     /// For choosing among equals; any number that differs from turn to turn.
     pub seed: u64,
 }
@@ -194,7 +196,7 @@ fn to_reader(
     group: &Group,
     load: &dyn Fn(ServerId) -> u32,
 ) -> Decision {
-    let Some(index) = reader::choose(group, context.seed, load) else {
+    let Some(index) = reader::choose(group, context, load) else {
         return Decision {
             route: to_primary(group),
             reason: Reason::NoReplica,

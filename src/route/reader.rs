@@ -1,20 +1,25 @@
 //! Which of the readable servers takes a read.
 
-use super::is_up;
+use super::{is_up, Context};
 use crate::topology::{Group, Server, ServerId};
 
 /// Two servers are drawn by weight, and the one with less to do for its weight is taken: shares
 /// converge to the weights while all are equally fast, and a slow server gets less.
-pub(super) fn choose(group: &Group, seed: u64, load: &dyn Fn(ServerId) -> u32) -> Option<usize> {
-    let total = readers(group)
+pub(super) fn choose(
+    group: &Group,
+    context: &Context,
+    load: &dyn Fn(ServerId) -> u32,
+) -> Option<usize> {
+    let avoid = context.avoid;
+    let total = readers(group, avoid)
         .map(|(_, server)| u64::from(server.weight))
         .sum::<u64>();
     if total == 0 {
         return None;
     }
-    let seed = mix(seed);
-    let (first, first_server) = draw(group, total, seed & 0xffff_ffff)?;
-    let (second, second_server) = draw(group, total, seed >> 32)?;
+    let seed = mix(context.seed);
+    let (first, first_server) = draw(group, avoid, total, seed & 0xffff_ffff)?;
+    let (second, second_server) = draw(group, avoid, total, seed >> 32)?;
     let first_work = work(first_server, second_server, load);
     let second_work = work(second_server, first_server, load);
     Some(if second_work < first_work {
@@ -25,20 +30,22 @@ pub(super) fn choose(group: &Group, seed: u64, load: &dyn Fn(ServerId) -> u32) -
 }
 
 /// Servers that may be given a read now, with their place in the group.
-fn readers(group: &Group) -> impl Iterator<Item = (usize, &Server)> {
+fn readers(group: &Group, avoid: Option<ServerId>) -> impl Iterator<Item = (usize, &Server)> {
     let primary = group.primary;
     let servers = group.servers.iter().enumerate();
     servers
         .map(|(index, server)| (index, server.as_ref()))
         .filter(move |(index, server)| {
-            is_up(server) && (server.health.readable || primary == Some(*index))
+            is_up(server)
+                && avoid != Some(server.id)
+                && (server.health.readable || primary == Some(*index))
         })
 }
 
 /// The reader at this place in the sum of weights, `at` of 2^32 along.
-fn draw(group: &Group, total: u64, at: u64) -> Option<(usize, &Server)> {
+fn draw(group: &Group, avoid: Option<ServerId>, total: u64, at: u64) -> Option<(usize, &Server)> {
     let mut place = ((u128::from(at) * u128::from(total)) >> 32) as u64;
-    readers(group).find(|(_, server)| {
+    readers(group, avoid).find(|(_, server)| {
         let weight = u64::from(server.weight);
         let is_here = place < weight;
         place = place.saturating_sub(weight);

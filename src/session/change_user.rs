@@ -1,8 +1,9 @@
 //! The end of login (schema), and COM_CHANGE_USER: a login on a running session.
 use super::lease::Attempt;
 use super::login::{self, Dialogue, Refused};
+use super::turn::NotReady;
 use super::{error_packet, ok_packet, End, Session};
-use crate::backend::{initial_state, State};
+use crate::backend::{initial_state, After, State};
 use crate::net;
 use crate::relay::Command;
 use crate::sniff::{Access, Sniffed, Verb};
@@ -51,14 +52,16 @@ impl Session {
         let mut attempt = Attempt::default();
         for _ in 0..3 {
             let mut lease = self.lease(&CHECK, &mut attempt).await?;
-            match self.apply_state(&mut lease, &mut attempt).await {
-                Ok(true) => {
+            let state = self.state.clone();
+            lease.after = After::Close;
+            match self.change_state(&mut lease, &state).await {
+                Ok(()) => {
                     self.settle(lease);
                     return Ok(());
                 }
-                Ok(false) => {}
-                Err(error) => {
-                    lease.after = crate::backend::After::Reset;
+                Err(NotReady::Broken(_)) => attempt.avoid = Some(lease.server.id),
+                Err(NotReady::Refused(error)) => {
+                    lease.after = After::Reset;
                     self.forget(lease);
                     return Err(error);
                 }

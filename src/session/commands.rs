@@ -15,7 +15,7 @@ pub(super) const NEUTRAL: Sniffed = Sniffed {
 };
 
 /// The same for commands that set session state only.
-const SESSION_ONLY: Sniffed = Sniffed {
+pub(super) const SESSION_ONLY: Sniffed = Sniffed {
     verb: Verb::Use,
     ..NEUTRAL
 };
@@ -26,13 +26,11 @@ impl Session {
         if self.user.config.qps.is_some() && tracker::expects_reply(command.kind()) {
             if let Err(error) = Box::pin(self.pace()).await {
                 self.tell(&error);
-                return if command.is_whole() {
-                    Ok(())
-                } else {
-                    Err(End::Told)
-                };
+                return Ok(());
             }
         }
+        let announced = command.bytes.len() + command.rest;
+        self.shared.stats.bytes_from_clients.add(announced as u64);
         match command.kind() {
             command::QUERY => self.query(command).await,
             command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,
@@ -45,6 +43,10 @@ impl Session {
                 Ok(())
             }
             command::QUIT => Err(End::Quit),
+            // a held connection must not end by its own wait_timeout while the client keeps it alive
+            command::PING if self.pins.leaves_state() => {
+                Box::pin(self.forward(command, &SESSION_ONLY)).await
+            }
             command::PING => {
                 self.shared.stats.turns_local.add(1);
                 self.tell_ok();
@@ -62,7 +64,7 @@ impl Session {
             | command::REFRESH
             | command::CREATE_DB
             | command::DROP_DB => Box::pin(self.forward(command, &NEUTRAL)).await,
-            other => self.refuse(other, &command),
+            other => self.refuse(other),
         }
     }
 
@@ -81,17 +83,19 @@ impl Session {
             }
         };
         match self
-            .exchange(&mut lease, Outgoing::plain(&command), &mut attempt)
+            .exchange(&mut lease, Outgoing::of(&command, sniffed), &mut attempt)
             .await?
         {
             Ran::Done(end) => {
                 // servers without session tracking: the command itself says what changed
-                if command.kind() == command::INIT_DB && end.error.is_none() {
+                let schema = command.kind() == command::INIT_DB && end.error.is_none();
+                if schema && !lease.tracking {
                     self.state = self
                         .shared
                         .states
                         .intern(self.state.with_schema(command.body()));
                     lease.state = self.state.clone();
+                    self.state_changed();
                 }
                 self.finish(lease, end, sniffed, &[]);
             }
@@ -147,6 +151,7 @@ impl Session {
         }
         self.last_insert_id = 0;
         self.status = crate::wire::status::AUTOCOMMIT;
+        self.dialect.no_backslash_escapes = false;
         let schema = self.state.schema.clone();
         let mut state = crate::backend::initial_state(self.collation, &self.greeting);
         state.schema = schema;
@@ -155,7 +160,7 @@ impl Session {
     }
 
     /// Commands that would not do what the client expects.
-    fn refuse(&mut self, kind: u8, command: &Command) -> Result<(), End> {
+    fn refuse(&mut self, kind: u8) -> Result<(), End> {
         let error = match kind {
             command::BINLOG_DUMP | command::BINLOG_DUMP_GTID | command::REGISTER_SLAVE | command::TABLE_DUMP => {
                 error::own("replication clients are not served yet: attach the replica to its primary directly")
@@ -164,10 +169,6 @@ impl Session {
             _ => error::unknown_command(),
         };
         self.client.send(error_packet(&error, 1));
-        if command.is_whole() {
-            Ok(())
-        } else {
-            Err(End::Told)
-        }
+        Ok(())
     }
 }

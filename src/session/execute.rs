@@ -1,4 +1,4 @@
-//! COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE, COM_STMT_FETCH, COM_STMT_SEND_LONG_DATA.
+//! COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
 //!
 //! The route is decided at each EXECUTE. A connection that does not have the statement yet gets it
 //! prepared first, under the state it was prepared in; parameter types that the client sent once and
@@ -6,11 +6,11 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{keep_prepared, statement_id, with_statement_id};
-use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
+use super::turn::{NotReady, Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
-use crate::backend::{After, Lease, Prepared, State};
+use crate::backend::{After, Lease, Prepared, State, StatementKey};
 use crate::net::Buf;
-use crate::relay::{Broken, Command, Relay, TurnEnd};
+use crate::relay::{Command, TurnEnd};
 use crate::sniff::{Access, Effects, Sniffed};
 use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
 use crate::wire::prepare::{with_types, Execute};
@@ -26,29 +26,18 @@ struct Plan {
     cursor: bool,
 }
 
-/// Why a statement could not be prepared on this connection.
-enum PrepareFailed {
-    /// The server says so; the error is for the client.
-    Refused(reply::Err),
-    Broken(Broken),
-}
-
 impl Session {
     pub(super) async fn execute(&mut self, command: Command) -> Result<(), End> {
         let plan = match self.plan_execute(&command) {
             Ok(plan) => plan,
             Err(error) => {
                 self.tell(&error);
-                return if command.is_whole() {
-                    Ok(())
-                } else {
-                    Err(End::Told)
-                };
+                return Ok(());
             }
         };
         self.release_diagnostics(plan.sniffed.effects);
         let mut attempt = Attempt {
-            writes: plan.cursor || self.is_known_write(&plan.text),
+            writes: plan.sniffed.access == Access::Read && self.is_known_write(&plan.text),
             ..Attempt::default()
         };
         loop {
@@ -56,35 +45,33 @@ impl Session {
                 Ok(lease) => lease,
                 Err(error) => {
                     self.tell(&error);
-                    return if command.is_whole() {
-                        Ok(())
-                    } else {
-                        Err(End::Told)
-                    };
+                    return Ok(());
                 }
             };
             let server_id = match self.prepared_on(&mut lease, plan.id).await {
                 Ok(id) => id,
-                Err(PrepareFailed::Refused(error)) if self.can_heal(&lease, &error) => {
+                Err(NotReady::Refused(error)) if self.can_heal(&lease, &error) => {
                     lease.after = After::Reset;
                     let text = plan.text.clone();
                     self.heal(&text, &mut attempt);
                     continue;
                 }
-                Err(PrepareFailed::Refused(error)) => {
+                Err(NotReady::Refused(error)) => {
                     lease.after = After::Reset;
                     self.forget_unless_held(lease);
                     self.tell(&error);
-                    return if command.is_whole() {
-                        Ok(())
-                    } else {
-                        Err(End::Told)
-                    };
+                    return Ok(());
                 }
-                Err(PrepareFailed::Broken(broken)) => {
+                Err(NotReady::Broken(broken)) => {
                     match self.broken(broken, true, &lease, &mut attempt)? {
-                        Ran::Lost => continue,
-                        _ => return Ok(()),
+                        Ran::Lost => {
+                            self.shared.stats.retries.add(1);
+                            continue;
+                        }
+                        _ => {
+                            self.forget(lease);
+                            return Ok(());
+                        }
                     }
                 }
             };
@@ -133,21 +120,18 @@ impl Session {
             }
         };
         if let Some(types) = head.types.clone() {
-            statement.types = command
-                .bytes
-                .get(HEADER..)
-                .and_then(|p| p.get(types))
-                .map(Into::into);
+            let types = command.bytes.get(HEADER..).and_then(|p| p.get(types));
+            // drivers that send the types with every EXECUTE send the same ones
+            if types != statement.types.as_deref() {
+                statement.types = types.map(Into::into);
+            }
         }
         let cursor = head.flags != 0;
         let mut sniffed = statement.sniffed;
-        if cursor {
-            // the connection is held while the cursor is open, and the session may write meanwhile
-            sniffed.access = if sniffed.access == Access::Read {
-                Access::Unsure
-            } else {
-                sniffed.access
-            };
+        // an open cursor holds its connection while the session may write; a command that is streamed cannot be
+        // sent again when a replica refuses it
+        if (cursor || !command.is_whole()) && sniffed.access == Access::Read {
+            sniffed.access = Access::Unsure;
         }
         Ok(Plan {
             id,
@@ -159,9 +143,13 @@ impl Session {
     }
 
     /// The server's id of the statement on this connection; prepares it there first if need be.
-    async fn prepared_on(&mut self, lease: &mut Lease, id: u32) -> Result<u32, PrepareFailed> {
+    pub(super) async fn prepared_on(
+        &mut self,
+        lease: &mut Lease,
+        id: u32,
+    ) -> Result<u32, NotReady> {
         let Some(statement) = self.statements.get(id) else {
-            return Err(PrepareFailed::Refused(error::unknown_statement_handler(
+            return Err(NotReady::Refused(error::unknown_statement_handler(
                 id,
                 "mysqld_stmt_execute",
             )));
@@ -171,37 +159,44 @@ impl Session {
             return Ok(prepared.server_id);
         }
         let (text, state) = (statement.text.clone(), statement.state.clone());
+        // rare once the connection knows the statement: on the heap, so that a session's task stays small
+        Box::pin(self.prepare_on(lease, key, text, state)).await
+    }
+
+    async fn prepare_on(
+        &mut self,
+        lease: &mut Lease,
+        key: StatementKey,
+        text: Rc<[u8]>,
+        state: Rc<State>,
+    ) -> Result<u32, NotReady> {
         let settled = std::mem::replace(&mut lease.after, After::Close);
         let wanted = self
             .shared
             .states
             .intern(prepare_state(&lease.state, &state));
         let before = lease.state.clone();
-        change_state(lease, &wanted).await?;
+        self.change_state(lease, &wanted).await?;
         let mut out = Vec::new();
         let mut payload = Vec::with_capacity(text.len() + 1);
         payload.push(command::STMT_PREPARE);
         payload.extend_from_slice(&text);
         frame(&payload, 0, &mut out);
         lease.socket.send(Buf::from_vec(out));
-        let mut relay = Relay::new(
-            &lease.socket,
-            None,
-            command::STMT_PREPARE,
-            lease.capabilities,
-        );
-        relay.run().await.map_err(PrepareFailed::Broken)?;
-        let end = relay.end;
+        let end = self
+            .own_reply(lease, command::STMT_PREPARE)
+            .await
+            .map_err(NotReady::Broken)?;
         if !self.pins.is_empty() {
             // a held connection is not made to fit again before the command
-            change_state(lease, &before).await?;
+            self.change_state(lease, &before).await?;
         }
         lease.after = settled;
         let Some(ok) = end.prepared else {
             let error = end.error.unwrap_or_else(|| {
                 error::own("a server answered COM_STMT_PREPARE with neither OK nor error")
             });
-            return Err(PrepareFailed::Refused(error));
+            return Err(NotReady::Refused(error));
         };
         let here = Prepared {
             server_id: ok.statement_id,
@@ -238,12 +233,12 @@ impl Session {
             }
         }
         Outgoing {
-            bytes: with_statement_id(bytes, server_id),
+            bytes: with_statement_id(&bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
             needs_last_insert_id: plan.sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
             heals: lease.guarded && free,
-            ..Outgoing::plain(command)
+            ..Outgoing::of(command, &plan.sniffed)
         }
     }
 
@@ -257,117 +252,17 @@ impl Session {
             statement.long_data &= end.error.is_some();
             let opened = |flags: u16| flags & status::CURSOR_EXISTS != 0;
             statement.cursor = plan.cursor && end.status.is_some_and(opened);
+            let pins = statement.pins();
+            // looking through all statements is for those few that have, or had, something on the connection
+            if pins.is_empty() && !self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
+                return;
+            }
         }
         self.update_statement_pins();
     }
 
-    pub(super) async fn fetch(&mut self, command: Command) -> Result<(), End> {
-        let id = statement_id(&command)
-            .map(|id| self.statements.resolve(id))
-            .unwrap_or(0);
-        let Some(statement) = self.statements.get(id) else {
-            self.tell(&error::unknown_statement_handler(id, "mysqld_stmt_fetch"));
-            return Ok(());
-        };
-        let (key, open) = (statement.key, statement.cursor);
-        let lease = self.held.take().filter(|_| open);
-        let Some(mut lease) = lease else {
-            self.tell(&error::no_open_cursor(id, self.dialect.mariadb));
-            return Ok(());
-        };
-        let Some(server_id) = lease.prepared.get(key).map(|p| p.server_id) else {
-            self.held = Some(lease);
-            self.tell(&error::no_open_cursor(id, self.dialect.mariadb));
-            return Ok(());
-        };
-        let out = Outgoing {
-            bytes: with_statement_id(command.bytes.clone(), server_id),
-            ..Outgoing::plain(&command)
-        };
-        match self
-            .exchange(&mut lease, out, &mut Attempt::default())
-            .await?
-        {
-            Ran::Done(end) => {
-                let last = end.error.is_some()
-                    || end.status.is_some_and(|s| s & status::LAST_ROW_SENT != 0);
-                if let (Some(statement), true) = (self.statements.get(id), last) {
-                    statement.cursor = false;
-                }
-                self.update_statement_pins();
-                self.finish(lease, end, &super::commands::NEUTRAL, &[]);
-                Ok(())
-            }
-            _ => Err(End::Told),
-        }
-    }
-
-    /// No reply: an error waits for the EXECUTE. The connection is held from the first part on.
-    pub(super) async fn long_data(&mut self, command: Command) -> Result<(), End> {
-        let id = statement_id(&command)
-            .map(|id| self.statements.resolve(id))
-            .unwrap_or(0);
-        let Some(statement) = self.statements.get(id) else {
-            return if command.is_whole() {
-                Ok(())
-            } else {
-                Err(End::ClientGone)
-            };
-        };
-        // the session may write before it executes: never on a replica
-        let sniffed = Sniffed {
-            access: Access::Unsure,
-            ..statement.sniffed
-        };
-        let mut attempt = Attempt::default();
-        let failed = match self.lease(&sniffed, &mut attempt).await {
-            Err(error) => error,
-            Ok(mut lease) => match self.prepared_on(&mut lease, id).await {
-                Ok(server_id) => return self.send_long_data(lease, command, id, server_id).await,
-                Err(PrepareFailed::Refused(error)) => {
-                    self.forget_unless_held(lease);
-                    error
-                }
-                Err(PrepareFailed::Broken(_)) => {
-                    self.forget(lease);
-                    error::server_lost()
-                }
-            },
-        };
-        if let Some(statement) = self.statements.get(id) {
-            statement.failed = Some(failed);
-        }
-        if command.is_whole() {
-            Ok(())
-        } else {
-            Err(End::ClientGone)
-        }
-    }
-
-    async fn send_long_data(
-        &mut self,
-        mut lease: Lease,
-        command: Command,
-        id: u32,
-        server_id: u32,
-    ) -> Result<(), End> {
-        lease.after = After::Close;
-        let mut out = Outgoing::plain(&command);
-        out.bytes = with_statement_id(command.bytes.clone(), server_id);
-        lease.socket.send(out.bytes.clone());
-        if !command.is_whole() {
-            self.upload(&lease, &out).await?;
-        }
-        if let Some(statement) = self.statements.get(id) {
-            statement.long_data = true;
-        }
-        self.pins |= Pins::LONG_DATA;
-        self.settle(lease);
-        Ok(())
-    }
-
     /// After an error that is the client's: a held connection stays, another goes as its `after` says.
-    fn forget_unless_held(&mut self, lease: Lease) {
+    pub(super) fn forget_unless_held(&mut self, lease: Lease) {
         if self.pins.is_empty() {
             self.forget(lease);
         } else {
@@ -398,27 +293,6 @@ fn prepare_state(now: &State, then: &State) -> State {
         }
     }
     state
-}
-
-/// Makes the connection's state the wanted one and waits until it is.
-async fn change_state(lease: &mut Lease, wanted: &Rc<State>) -> Result<(), PrepareFailed> {
-    if Rc::ptr_eq(&lease.state, wanted) {
-        return Ok(());
-    }
-    let mut out = Vec::new();
-    let count = lease.sync_to(wanted, &mut out);
-    if count > 0 {
-        lease.socket.send(Buf::from_vec(out));
-    }
-    for _ in 0..count {
-        let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
-        relay.run().await.map_err(PrepareFailed::Broken)?;
-        if let Some(error) = relay.end.error {
-            return Err(PrepareFailed::Refused(error));
-        }
-    }
-    lease.state = wanted.clone();
-    Ok(())
 }
 
 /// A command with a new payload; only whole commands are rewritten.

@@ -16,6 +16,7 @@ impl Session {
     /// After a command whose reply is with the client: learns from it and puts the connection where it
     /// belongs. `sql`: the statement's text, empty for commands without one.
     pub(super) fn finish(&mut self, mut lease: Lease, end: TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
+        self.shared.stats.bytes_to_clients.add(end.bytes);
         // the common case: a read that changed nothing
         let plain =
             !self.counts && end.error.is_none() && end.warnings == 0 && end.changes.is_empty();
@@ -25,16 +26,14 @@ impl Session {
             && sniffed.effects.is_empty()
         {
             if let Some(flags) = end.status.filter(|s| s & status::IN_TRANS == 0) {
-                self.status = flags;
-                lease.status = flags;
+                self.note_status(&mut lease, flags);
                 return self.settle(lease);
             }
         }
         let was_in_transaction = self.pins.contains(Pins::TRANSACTION);
         let explained = self.learn_changes(&mut lease, &end);
         if let Some(flags) = end.status {
-            self.status = flags;
-            lease.status = flags;
+            self.note_status(&mut lease, flags);
         }
         if let Some(id) = end.last_insert_id {
             self.last_insert_id = id;
@@ -54,7 +53,10 @@ impl Session {
             self.pins |= Pins::VARIABLE;
         }
         let hidden = self.hides_state(&end, sniffed, explained);
-        self.note_write(sniffed);
+        // a statement that failed may have written before it did
+        if sniffed.may_change_data() {
+            self.note_write();
+        }
         if end.error.as_ref().is_some_and(|e| is_fatal(e.code)) {
             let had_state = self.pins.leaves_state();
             lease.after = crate::backend::After::Close;
@@ -69,6 +71,12 @@ impl Session {
             return self.keep_hidden_state(lease, sql);
         }
         self.settle(lease);
+    }
+
+    fn note_status(&mut self, lease: &mut Lease, flags: u16) {
+        self.status = flags;
+        lease.status = flags;
+        self.dialect.no_backslash_escapes = flags & status::NO_BACKSLASH_ESCAPES != 0;
     }
 
     /// Takes over what the server's session tracking reported. True: a variable or the schema changed.
@@ -93,11 +101,10 @@ impl Session {
     /// What hangs on the state's values.
     pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
-        if let Some(mode) = self.state.variable(b"sql_mode") {
-            self.dialect.ansi_quotes = mode
-                .windows(11)
-                .any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
-        }
+        let mode = self.state.variable(b"sql_mode").unwrap_or_default();
+        self.dialect.ansi_quotes = mode
+            .windows(11)
+            .any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
         let charset = self
             .state
             .variable(b"character_set_client")
@@ -107,9 +114,14 @@ impl Session {
             .state
             .variable(b"wait_timeout")
             .and_then(|v| std::str::from_utf8(v).ok()?.parse().ok());
-        if let Some(seconds) = seconds {
-            self.idle_timeout = Duration::from_secs(seconds);
-        }
+        self.idle_timeout = match seconds {
+            Some(seconds) => Duration::from_secs(LONGEST_WAIT_TIMEOUT.min(seconds)),
+            None => self.shared.snapshot().proxy.idle_timeout,
+        };
+        self.filter.all = self
+            .state
+            .variable(b"session_track_system_variables")
+            .is_some();
     }
 
     fn update_pins(&mut self, end: &TurnEnd, sniffed: &Sniffed, was_in_transaction: bool) {
@@ -140,13 +152,14 @@ impl Session {
                 self.pins.remove(Pins::NEXT_TRANSACTION);
             }
         }
+        if failed && self.status & status::AUTOCOMMIT == 0 {
+            // an error carries no flags, and the statement may have begun a transaction: the next reply tells
+            self.pins |= Pins::TRANSACTION;
+        }
         let keep =
             self.counts || end.warnings > 0 || failed || effects.contains(Effects::CALC_FOUND_ROWS);
         let asked = self.pins.contains(Pins::DIAGNOSTICS) && effects.contains(Effects::DIAGNOSTICS);
         self.pins.set(Pins::DIAGNOSTICS, keep || asked);
-        if self.dialect.no_backslash_escapes != (self.status & status::NO_BACKSLASH_ESCAPES != 0) {
-            self.dialect.no_backslash_escapes = !self.dialect.no_backslash_escapes;
-        }
     }
 
     /// The server says that session state changed, and neither a reported value nor the statement's text
@@ -173,11 +186,7 @@ impl Session {
     }
 
     /// Read-your-writes: the window starts at the end of the write.
-    fn note_write(&self, sniffed: &Sniffed) {
-        // a statement that failed may have written before it did
-        if !sniffed.may_change_data() {
-            return;
-        }
+    pub(super) fn note_write(&self) {
         let now = net::monotonic_nanos();
         // a plain load and store: the turn's path has no locked instruction; times only grow
         if self.user.last_write.load(Relaxed) < now {
@@ -185,6 +194,9 @@ impl Session {
         }
     }
 }
+
+/// Seconds: what servers allow.
+const LONGEST_WAIT_TIMEOUT: u64 = 365 * 24 * 3600;
 
 /// Character sets in which a backslash or quote may be the second byte of a character.
 const AMBIGUOUS: [&[u8]; 5] = [b"big5", b"cp932", b"gb18030", b"gbk", b"sjis"];

@@ -4,7 +4,7 @@
 //! `KILL QUERY thread` to the server over a connection of its own, so that it works while every pooled
 //! connection is busy.
 use super::promise::Promise;
-use super::registry::Entry;
+use super::registry::{Entry, OnServer};
 use super::shared::{KillElsewhere, KillOutcome, Shared};
 use super::{End, Session};
 use crate::backend::Want;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// A KILL's own connection and its reply.
-const KILL_DEADLINE: Duration = Duration::from_secs(5);
+const KILL_DEADLINE: Duration = Duration::from_millis(1500);
 
 impl Session {
     pub(super) async fn kill(&mut self, kill: Kill) -> Result<(), End> {
@@ -128,7 +128,7 @@ async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
         Ok(lease) => lease,
         Err(cause) => {
             tracing::warn!(id = entry.id, ?cause, "KILL could not reach the server");
-            return;
+            return give_up(entry, on, query_only);
         }
     };
     // the statement may have ended and the connection gone to another session meanwhile
@@ -145,5 +145,13 @@ async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
     let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
     if let Err(cause) = relay.run().await {
         tracing::warn!(id = entry.id, ?cause, "KILL was not answered");
+        give_up(entry, on, query_only);
+    }
+}
+
+/// The server does not answer: a session that was killed need not wait for it.
+fn give_up(entry: &Entry, on: OnServer, query_only: bool) {
+    if !query_only && entry.on_server.get() == Some(on) {
+        on.aborter.abort();
     }
 }

@@ -63,6 +63,9 @@ impl Session {
         }
         let mut deadline = None;
         loop {
+            if self.entry.stopped() {
+                return Err(error::query_interrupted());
+            }
             let snapshot = self.shared.snapshot();
             let group = self.group(&snapshot)?;
             let decision = self.decide(group, sniffed, attempt);
@@ -75,16 +78,20 @@ impl Session {
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let lease = self.shared.pools.lease(&want, until).await;
+                    let lease = Box::pin(self.shared.pools.lease(&want, until)).await;
                     self.entry.set(Activity::Running, net::now());
                     match lease {
+                        Ok(_) if self.entry.stopped() => return Err(error::query_interrupted()),
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
-                        Err(e) => self.give_up_or_wait(e, group, i, attempt, until).await?,
+                        Err(e) => {
+                            let again = self.give_up_or_wait(e, group, i, attempt, until);
+                            Box::pin(again).await?;
+                        }
                     }
                 }
                 Route::Held | Route::NoPrimary => {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
-                    if !self.shared.topology_changed(until).await {
+                    if !Box::pin(self.shared.topology_changed(until)).await {
                         return Err(error::own(&format!(
                             "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
                             group.name,
@@ -145,7 +152,8 @@ impl Session {
     fn decide(&self, group: &Group, sniffed: &Sniffed, attempt: &Attempt) -> Decision {
         let last_write = self.user.last_write.load(Relaxed);
         let context = Context {
-            held: self.held.is_some(),
+            // a held connection is taken before anybody asks for a route
+            held: false,
             autocommit_off: self.status & status::AUTOCOMMIT == 0,
             now: if last_write == 0 {
                 0
@@ -154,11 +162,11 @@ impl Session {
             },
             last_write,
             known_write: attempt.writes,
+            avoid: attempt.avoid,
             seed: self.shared.seed(),
         };
-        route::route(sniffed, &context, group, &|server| match attempt.avoid {
-            Some(avoid) if avoid == server => u32::MAX,
-            _ => self.shared.pools.load(server),
+        route::route(sniffed, &context, group, &|server| {
+            self.shared.pools.load(server)
         })
     }
 
@@ -226,6 +234,7 @@ impl Session {
         self.entry.on_server.set(Some(OnServer {
             server: lease.server.id,
             thread_id: lease.thread_id,
+            aborter: lease.socket.aborter(),
         }));
         lease
     }

@@ -257,7 +257,10 @@ async fn prove(
     };
     let mut auth = claim.auth.clone();
     let mut fresh = *scramble;
-    if used != wanted {
+    // a client that does not know the plugin of the greeting answers with nothing under the name of its own
+    let answered_nothing =
+        auth.is_empty() && claim.plugin.is_some() && used != greeting_plugin(greeting);
+    if used != wanted || answered_nothing {
         fresh = new_scramble();
         dialogue.send(&auth_switch(wanted, &fresh));
         auth = dialogue.receive().await?;
@@ -390,13 +393,20 @@ fn offered_capabilities(greeting: &Greeting) -> u64 {
     (greeting.capabilities & !NOT_OFFERED) | ALWAYS_OFFERED
 }
 
+/// The plugin that clients are greeted with.
+fn greeting_plugin(greeting: &Greeting) -> &'static str {
+    match greeting.auth_plugin.as_str() {
+        CACHING_SHA2 => CACHING_SHA2,
+        _ => NATIVE,
+    }
+}
+
 fn encode_greeting(
     greeting: &Greeting,
     connection_id: u32,
     scramble: [u8; 20],
     capabilities: u64,
 ) -> Vec<u8> {
-    let known = greeting.auth_plugin == CACHING_SHA2;
     handshake::Greeting {
         version: greeting.version.clone(),
         connection_id,
@@ -404,7 +414,7 @@ fn encode_greeting(
         capabilities,
         collation: greeting.collation,
         status: status::AUTOCOMMIT,
-        auth_plugin: if known { CACHING_SHA2 } else { NATIVE }.to_string(),
+        auth_plugin: greeting_plugin(greeting).to_string(),
     }
     .encode()
 }

@@ -6,12 +6,14 @@
 //! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
 mod change_user;
 mod commands;
+mod cursor;
 mod execute;
 mod finish;
 pub mod kill;
 mod known_writes;
 mod lease;
 mod login;
+mod long_data;
 pub mod pins;
 mod prepare;
 pub mod promise;
@@ -26,7 +28,7 @@ mod turn;
 use crate::backend::{initial_state, Account, Lease, State};
 use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
-use crate::relay::{Closed, Command, Fault, Inbox};
+use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, User};
 use crate::wire::packet::frame;
@@ -69,6 +71,8 @@ pub struct Session {
     /// What the client's session state is, wherever the next statement runs.
     state: Rc<State>,
     dialect: Dialect,
+    /// What of the server's tracking the client gets; hangs on the state.
+    filter: TrackFilter,
     /// The server connection that the session keeps, and why.
     held: Option<Lease>,
     pins: Pins,
@@ -118,24 +122,38 @@ impl Drop for Listed {
 }
 
 async fn greet_and_serve(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) {
+    // what login and goodbye need is on the heap while they last: an idle client keeps none of it
+    if let Some(mut session) = Box::pin(greet(client, shared, entry)).await {
+        session.run().await;
+        Box::pin(session.end()).await;
+    }
+}
+
+/// The login, up to its OK. None: the client was told why not, or is gone.
+async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<Box<Session>> {
     let proxy = shared.snapshot().proxy.clone();
     client.set_high_water(proxy.high_water);
     client.set_deadline(Some(net::now() + proxy.login_timeout));
     let mut dialogue = Dialogue::new(&client, 0);
     match login::login(&mut dialogue, &shared, &entry).await {
-        Ok(who) => {
-            let (schema, sequence) = (who.schema.clone(), who.sequence);
+        Ok(mut who) => {
+            let (schema, sequence) = (who.schema.take(), who.sequence);
             let rest = dialogue.into_rest();
-            // on the heap, so that the task itself stays small while it logs in
             let mut session = Box::new(Session::new(client, shared, entry, who, &proxy, rest));
-            session.run(schema, sequence).await;
-            session.end().await;
+            match session.enter(schema, sequence).await {
+                Ok(()) => Some(session),
+                Err(_) => {
+                    session.end().await;
+                    None
+                }
+            }
         }
         Err(Refused::Error { error, sequence }) => {
             client.send(error_packet(&error, sequence));
             client.close().await;
+            None
         }
-        Err(Refused::Gone) => {}
+        Err(Refused::Gone) => None,
     }
 }
 
@@ -179,6 +197,7 @@ impl Session {
             capabilities: who.capabilities,
             collation: who.collation,
             state,
+            filter: TrackFilter::default(),
             held: None,
             pins: Pins::empty(),
             status: status::AUTOCOMMIT,
@@ -196,10 +215,7 @@ impl Session {
         session
     }
 
-    async fn run(&mut self, schema: Option<String>, sequence: u8) {
-        if self.enter(schema, sequence).await.is_err() {
-            return;
-        }
+    async fn run(&mut self) {
         loop {
             let command = match poll_fn(|cx| self.poll_next(cx)).await {
                 Next::Command(command) => command,
@@ -208,7 +224,8 @@ impl Session {
             };
             let started = net::now();
             self.entry.set(Activity::Running, started);
-            if self.turn(command).await.is_err() {
+            if self.turn(command).await.is_err() || self.inbox.is_streaming() {
+                // answered before its end was read: what follows would be taken for commands
                 return;
             }
             self.turn_ended(started);
@@ -216,14 +233,15 @@ impl Session {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        if self.entry.poll_stopped(cx).is_ready() {
+            return Poll::Ready(Next::Stopped);
+        }
         match self.inbox.poll_command(cx, &self.client) {
             Poll::Ready(Ok(command)) => return Poll::Ready(Next::Command(command)),
             Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
             Poll::Pending => {}
         }
-        if self.entry.poll_stopped(cx).is_ready()
-            || (self.shared.draining.get() && self.held.is_none())
-        {
+        if self.shared.draining.get() && self.held.is_none() {
             return Poll::Ready(Next::Stopped);
         }
         Poll::Pending
@@ -266,7 +284,8 @@ impl Session {
         self.client.close().await;
     }
 
-    /// Sends an error as the whole reply to the running command.
+    /// Sends an error as the whole reply to the running command. A command that was not read to its end ends
+    /// the session with it.
     fn tell(&mut self, error: &reply::Err) {
         self.shared.stats.turns_failed.add(1);
         self.client.send(error_packet(error, 1));

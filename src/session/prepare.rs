@@ -1,4 +1,5 @@
 //! COM_STMT_PREPARE, COM_STMT_CLOSE, COM_STMT_RESET.
+use super::commands::SESSION_ONLY;
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::statements::{key_of, Statement};
@@ -49,7 +50,7 @@ impl Session {
                 read: free,
                 heals: lease.guarded && free,
                 statement_id: Some(id),
-                ..Outgoing::plain(&command)
+                ..Outgoing::of(&command, &SESSION_ONLY)
             };
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
@@ -116,7 +117,7 @@ impl Session {
         let Some(statement) = self.statements.remove(id) else {
             return;
         };
-        if !statement.cursor && !statement.long_data {
+        if statement.pins().is_empty() {
             return;
         }
         if let Some(lease) = self.held.as_mut() {
@@ -137,16 +138,15 @@ impl Session {
             return Ok(());
         };
         statement.failed = None;
-        let used = statement.cursor || statement.long_data;
+        let used = !statement.pins().is_empty();
         statement.cursor = false;
         statement.long_data = false;
         let key = statement.key;
-        let mut lease = match self.held.take().filter(|_| used) {
-            Some(lease) => lease,
-            None => {
-                self.tell_ok();
-                return Ok(());
-            }
+        // with nothing of the statement on it, a held connection is held for something else and stays so
+        let held = if used { self.held.take() } else { None };
+        let Some(mut lease) = held else {
+            self.tell_ok();
+            return Ok(());
         };
         let Some(server_id) = lease.prepared.get(key).map(|p| p.server_id) else {
             self.held = Some(lease);
@@ -154,8 +154,8 @@ impl Session {
             return Ok(());
         };
         let out = Outgoing {
-            bytes: with_statement_id(command.bytes.clone(), server_id),
-            ..Outgoing::plain(&command)
+            bytes: with_statement_id(&command.bytes, server_id),
+            ..Outgoing::of(&command, &SESSION_ONLY)
         };
         match self
             .exchange(&mut lease, out, &mut Attempt::default())
@@ -163,7 +163,7 @@ impl Session {
         {
             Ran::Done(end) => {
                 self.update_statement_pins();
-                self.finish(lease, end, &super::commands::NEUTRAL, &[]);
+                self.finish(lease, end, &SESSION_ONLY, &[]);
                 Ok(())
             }
             _ => Err(End::Told),
@@ -179,9 +179,8 @@ impl Session {
     }
 
     pub(super) fn update_statement_pins(&mut self) {
-        self.pins.set(Pins::CURSOR, self.statements.any_cursor());
-        self.pins
-            .set(Pins::LONG_DATA, self.statements.any_long_data());
+        self.pins.remove(Pins::CURSOR | Pins::LONG_DATA);
+        self.pins |= self.statements.pins();
     }
 }
 
@@ -191,9 +190,10 @@ pub(super) fn statement_id(command: &Command) -> Option<u32> {
     Some(u32::from_le_bytes(field.try_into().ok()?))
 }
 
-/// The same command for the server's id.
-pub(super) fn with_statement_id(mut bytes: Buf, id: u32) -> Buf {
+/// The same command for the server's id: a copy, which for most commands is in a buffer of the worker's.
+pub(super) fn with_statement_id(command: &[u8], id: u32) -> Buf {
     use crate::wire::packet::HEADER;
+    let mut bytes = Buf::copy_from_slice(command);
     if let Some(field) = bytes.make_mut().get_mut(HEADER + 1..HEADER + 5) {
         field.copy_from_slice(&id.to_le_bytes());
     }

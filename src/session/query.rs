@@ -37,7 +37,7 @@ impl Session {
             self.release_diagnostics(sniffed.effects);
         }
         let mut attempt = Attempt {
-            writes: self.is_known_write(sql),
+            writes: sniffed.access == Access::Read && self.is_known_write(sql),
             ..Attempt::default()
         };
         loop {
@@ -45,11 +45,7 @@ impl Session {
                 Ok(lease) => lease,
                 Err(error) => {
                     self.tell(&error);
-                    return if command.is_whole() {
-                        Ok(())
-                    } else {
-                        Err(End::Told)
-                    };
+                    return Ok(());
                 }
             };
             let out = self.outgoing(&command, &sniffed, lease.guarded);
@@ -90,7 +86,7 @@ impl Session {
             clears_diagnostics: free && self.asks_nothing_of_mine(sniffed),
             needs_last_insert_id: sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
             heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
-            ..Outgoing::plain(command)
+            ..Outgoing::of(command, sniffed)
         }
     }
 

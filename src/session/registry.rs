@@ -1,6 +1,6 @@
 //! The sessions of one worker, for SHOW SESSIONS, KILL and draining.
 use super::pins::Pins;
-use crate::net::Peer;
+use crate::net::{Aborter, Peer};
 use crate::observe::SessionInfo;
 use crate::topology::ServerId;
 use ahash::AHashMap;
@@ -40,6 +40,8 @@ impl Activity {
 pub struct OnServer {
     pub server: ServerId,
     pub thread_id: u32,
+    /// Ends the connection when the server no longer answers.
+    pub aborter: Aborter,
 }
 
 /// One session as others see it. Written by its session, a few cells a turn.
@@ -177,6 +179,19 @@ impl Registry {
     pub fn wake_all(&self) {
         let all: Vec<Rc<Entry>> = self.entries.borrow().values().cloned().collect();
         all.iter().for_each(|e| e.wake());
+    }
+
+    /// Ends the connections to servers that are found dead, so that what waits for them is decided now.
+    pub fn abort_on(&self, dead: &dyn Fn(ServerId) -> bool) {
+        let uses: Vec<OnServer> = self
+            .entries
+            .borrow()
+            .values()
+            .filter_map(|e| e.on_server.get())
+            .collect();
+        uses.iter()
+            .filter(|on| dead(on.server))
+            .for_each(|on| on.aborter.abort());
     }
 
     pub fn stop_all(&self) {

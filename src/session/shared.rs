@@ -5,7 +5,7 @@ use super::registry::Registry;
 use crate::backend::{Account, Password, Pools, StateTable};
 use crate::observe::WorkerStats;
 use crate::topology::Snapshot;
-use crate::wire::auth::caching_sha2::KeyPair;
+pub use crate::wire::auth::caching_sha2::KeyPair;
 use ahash::{AHashMap, AHashSet};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -103,6 +103,9 @@ impl Shared {
 
     pub fn set_snapshot(&self, snapshot: Arc<Snapshot>) {
         self.pools.apply(&snapshot);
+        let servers = || snapshot.groups.iter().flat_map(|g| &g.servers);
+        self.registry
+            .abort_on(&|id| servers().any(|s| s.id == id && !s.health.alive));
         *self.snapshot.borrow_mut() = Rc::new(Topology(snapshot));
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         waiting.iter().for_each(|w| w.fulfil(()));

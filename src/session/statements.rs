@@ -1,4 +1,5 @@
 //! The client's prepared statements: its ids, and what is needed to run each on any connection.
+use super::pins::Pins;
 use crate::backend::{State, StatementKey};
 use crate::sniff::Sniffed;
 use crate::wire::reply;
@@ -28,6 +29,16 @@ pub struct Statement {
     pub cursor: bool,
     /// Long data could not be delivered: EXECUTE answers with this.
     pub failed: Option<reply::Err>,
+}
+
+impl Statement {
+    /// What of it is on the session's connection.
+    pub fn pins(&self) -> Pins {
+        let mut pins = Pins::empty();
+        pins.set(Pins::CURSOR, self.cursor);
+        pins.set(Pins::LONG_DATA, self.long_data);
+        pins
+    }
 }
 
 /// Per session.
@@ -85,12 +96,9 @@ impl Statements {
         self.by_id.clear();
     }
 
-    pub fn any_cursor(&self) -> bool {
-        self.by_id.values().any(|s| s.cursor)
-    }
-
-    pub fn any_long_data(&self) -> bool {
-        self.by_id.values().any(|s| s.long_data)
+    pub fn pins(&self) -> Pins {
+        let each = self.by_id.values().map(Statement::pins);
+        each.fold(Pins::empty(), Pins::union)
     }
 }
 

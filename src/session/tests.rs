@@ -1,3 +1,7 @@
+mod allocations;
+mod turns;
+mod world;
+
 use super::pins::Pins;
 use super::registry::Registry;
 use super::statements::key_of;
@@ -56,4 +60,18 @@ fn only_diagnostics_leave_no_state_behind() {
         assert!((pin | Pins::DIAGNOSTICS).leaves_state(), "{}", pin.words());
         assert!(!pin.words().is_empty());
     }
+}
+
+/// Size of what an async function returns.
+fn future_size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
+    std::mem::size_of::<F>()
+}
+
+#[test]
+fn an_idle_client_costs_little_memory() {
+    // its task is as large as the largest turn: rare steps are boxed while they last
+    let task = future_size(super::serve);
+    assert!(task <= 1200, "a session's task has {task} bytes");
+    let session = std::mem::size_of::<super::Session>();
+    assert!(session <= 384, "a session has {session} bytes");
 }

@@ -2,11 +2,12 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::{error_packet, End, Session};
-use crate::backend::{After, Lease};
+use crate::backend::{After, Lease, State};
 use crate::net::{self, Buf};
 use crate::relay::{
-    stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
+    stream_command, stream_file, Broken, Command, Progress, Relay, TurnEnd, Upload,
 };
+use crate::sniff::Sniffed;
 use crate::wire::capabilities::QUERY_ATTRIBUTES;
 use crate::wire::packet::frame;
 use crate::wire::query::NO_ATTRIBUTES;
@@ -30,13 +31,15 @@ pub(super) struct Outgoing {
     pub clears_diagnostics: bool,
     /// Keep a refusal because of read-only back: the statement goes to the primary instead.
     pub heals: bool,
+    /// See [`Sniffed::may_change_data`].
+    pub may_change_data: bool,
     /// Client-visible statement id, for the reply to COM_STMT_PREPARE.
     pub statement_id: Option<u32>,
 }
 
 impl Outgoing {
-    /// The command as it came, nothing assumed.
-    pub fn plain(command: &Command) -> Outgoing {
+    /// The command as it came; it is neither sent twice nor held back.
+    pub fn of(command: &Command, sniffed: &Sniffed) -> Outgoing {
         Outgoing {
             command: command.kind(),
             bytes: command.bytes.clone(),
@@ -46,6 +49,7 @@ impl Outgoing {
             needs_last_insert_id: false,
             clears_diagnostics: false,
             heals: false,
+            may_change_data: sniffed.may_change_data(),
             statement_id: None,
         }
     }
@@ -67,6 +71,16 @@ pub(super) enum Ran {
     Refused,
 }
 
+/// Why a connection could not be made ready for a command. Nothing of the command was sent.
+pub(super) enum NotReady {
+    /// The server says so; the error is for the client.
+    Refused(reply::Err),
+    Broken(Broken),
+}
+
+/// Connections that a command is sent on, at most, while servers are lost under it.
+const TRIES: u8 = 3;
+
 /// Both servers clear the list when a statement uses a table; MariaDB only then.
 const CLEAR_DIAGNOSTICS: &str = "SELECT 1 FROM (SELECT 1) AS t LIMIT 0";
 
@@ -81,42 +95,54 @@ impl Session {
         out: Outgoing,
         attempt: &mut Attempt,
     ) -> Result<Ran, End> {
-        let fresh = self.pins.is_empty();
+        let may_change_data = out.may_change_data;
+        let ran = self.sync_and_run(lease, out, attempt).await;
+        if may_change_data && !matches!(ran, Ok(Ran::Done(_))) {
+            // it may have taken effect although nobody will hear of it
+            self.note_write();
+        }
+        ran
+    }
+
+    async fn sync_and_run(
+        &mut self,
+        lease: &mut Lease,
+        out: Outgoing,
+        attempt: &mut Attempt,
+    ) -> Result<Ran, End> {
         lease.after = After::Close;
         let mut pipelined = 0;
-        if fresh {
+        // a held connection has the session's state
+        if self.pins.is_empty() {
             let count = self.write_sync(lease, &out);
             if count > 0 {
                 self.shared.stats.sync_statements.add(count as u64);
-                lease
-                    .socket
-                    .send(Buf::from_vec(std::mem::take(&mut self.scratch)));
+                self.send_scratch(lease);
                 if out.read && out.is_whole() {
                     pipelined = count;
-                } else if let Some(ran) = self.await_sync(lease, count, out.read, attempt).await? {
+                } else if let Some(ran) = Box::pin(self.await_sync(lease, count, attempt)).await? {
                     return Ok(ran);
                 }
             }
         }
-        let command = out.command;
         lease.socket.send(out.bytes.clone());
         if !out.is_whole() {
-            self.upload(lease, &out).await?;
+            Box::pin(self.upload(lease, &out)).await?;
         }
-        let mut sync_error = None;
         if pipelined > 0 {
-            sync_error = match swallow(lease, pipelined).await {
-                Ok(error) => error,
+            match Box::pin(self.swallow(lease, pipelined)).await {
+                Ok(None) => {}
+                // the command ran in a state that was not the client's: a read, so it had no effect; nobody sees it
+                Ok(Some(error)) => {
+                    return match Box::pin(self.discard_reply(lease, out.command)).await {
+                        Ok(()) => self.sync_failed(lease, error),
+                        Err(broken) => self.broken(broken, out.read, lease, attempt),
+                    }
+                }
                 Err(broken) => return self.broken(broken, out.read, lease, attempt),
-            };
+            }
         }
-        if let Some(error) = sync_error {
-            // the command ran in a state that was not the client's: a read, so it had no effect; nobody sees it
-            return match drain(lease, command).await {
-                Ok(()) => self.sync_failed(lease, error),
-                Err(broken) => self.broken(broken, out.read, lease, attempt),
-            };
-        }
+        debug_assert!(self.pins.is_empty() || Rc::ptr_eq(&lease.state, &self.state));
         lease.state = self.state.clone();
         self.pass_reply(lease, &out, attempt).await
     }
@@ -137,12 +163,7 @@ impl Session {
         relay.client_capabilities = self.capabilities;
         relay.high_water = high_water;
         relay.statement_id = out.statement_id;
-        relay.filter = TrackFilter {
-            all: self
-                .state
-                .variable(b"session_track_system_variables")
-                .is_some(),
-        };
+        relay.filter = self.filter;
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
         if out.heals || read_only_transaction {
             relay.hold_errors = &READ_ONLY_REFUSALS;
@@ -169,9 +190,9 @@ impl Session {
                 Ok(Progress::LocalInfile) => {
                     self.client
                         .set_deadline(Some(net::now() + self.idle_timeout));
-                    match stream_file(&mut self.inbox, &self.client, &lease.socket, high_water)
-                        .await
-                    {
+                    let upload =
+                        stream_file(&mut self.inbox, &self.client, &lease.socket, high_water);
+                    match Box::pin(upload).await {
                         Ok(()) | Err(Upload::ServerStopped) => relay.infile_sent(),
                         Err(Upload::Client(_) | Upload::TooLarge) => return Err(End::ClientGone),
                     }
@@ -211,7 +232,10 @@ impl Session {
 
     /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
     fn write_sync(&mut self, lease: &Lease, out: &Outgoing) -> usize {
-        let mut count = self.write_state_sync(lease);
+        let mut count = 0;
+        if !Rc::ptr_eq(&lease.state, &self.state) {
+            count += lease.sync_to(&self.state, &mut self.scratch);
+        }
         if out.needs_last_insert_id {
             let set = format!("SET last_insert_id={}", self.last_insert_id);
             self.write_query(lease, &set);
@@ -224,13 +248,6 @@ impl Session {
         count
     }
 
-    fn write_state_sync(&mut self, lease: &Lease) -> usize {
-        if Rc::ptr_eq(&lease.state, &self.state) {
-            return 0;
-        }
-        lease.sync_to(&self.state, &mut self.scratch)
-    }
-
     fn write_query(&mut self, lease: &Lease, sql: &str) {
         let mut text = vec![command::QUERY];
         if lease.capabilities & QUERY_ATTRIBUTES != 0 {
@@ -240,32 +257,56 @@ impl Session {
         frame(&text, 0, &mut self.scratch);
     }
 
-    /// Brings a connection into the session's state and waits until it is. False: the connection was lost,
-    /// another may do.
-    pub(super) async fn apply_state(
+    fn send_scratch(&mut self, lease: &Lease) {
+        lease.socket.send(Buf::copy_from_slice(&self.scratch));
+        self.scratch.clear();
+    }
+
+    /// Brings the connection's state to the wanted one and waits until it is.
+    pub(super) async fn change_state(
         &mut self,
         lease: &mut Lease,
-        attempt: &mut Attempt,
-    ) -> Result<bool, reply::Err> {
-        let count = self.write_state_sync(lease);
-        if count == 0 {
-            return Ok(true);
+        wanted: &Rc<State>,
+    ) -> Result<(), NotReady> {
+        if Rc::ptr_eq(&lease.state, wanted) {
+            return Ok(());
         }
-        lease.after = After::Close;
-        lease
-            .socket
-            .send(Buf::from_vec(std::mem::take(&mut self.scratch)));
-        match swallow(lease, count).await {
-            Ok(None) => {
-                lease.state = self.state.clone();
-                Ok(true)
-            }
-            Ok(Some(error)) => Err(error),
-            Err(_) => {
-                attempt.avoid = Some(lease.server.id);
-                Ok(false)
+        let count = lease.sync_to(wanted, &mut self.scratch);
+        if count > 0 {
+            self.send_scratch(lease);
+            let error = self.swallow(lease, count).await;
+            if let Some(error) = error.map_err(NotReady::Broken)? {
+                return Err(NotReady::Refused(error));
             }
         }
+        lease.state = wanted.clone();
+        Ok(())
+    }
+
+    /// Reads the replies to state statements; the first error is returned.
+    async fn swallow(&self, lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, Broken> {
+        let mut first = None;
+        for _ in 0..count {
+            let end = self.own_reply(lease, command::QUERY).await?;
+            first = first.or(end.error);
+        }
+        Ok(first)
+    }
+
+    /// Reads the reply to a command of the proxy's own. A server that does not answer is lost: such commands take
+    /// no time.
+    pub(super) async fn own_reply(&self, lease: &Lease, command: u8) -> Result<TurnEnd, Broken> {
+        let limit = self.shared.snapshot().proxy.login_timeout;
+        lease.socket.set_deadline(Some(net::now() + limit));
+        let mut relay = Relay::new(&lease.socket, None, command, lease.capabilities);
+        relay.run().await?;
+        lease.socket.set_deadline(None);
+        Ok(relay.end)
+    }
+
+    /// Reads a reply that nobody may see.
+    async fn discard_reply(&self, lease: &Lease, command: u8) -> Result<(), Broken> {
+        self.own_reply(lease, command).await.map(drop)
     }
 
     /// For commands that may have an effect: they are sent only when the state is known to be right.
@@ -273,17 +314,13 @@ impl Session {
         &mut self,
         lease: &mut Lease,
         count: usize,
-        read: bool,
         attempt: &mut Attempt,
     ) -> Result<Option<Ran>, End> {
-        match swallow(lease, count).await {
+        match self.swallow(lease, count).await {
             Ok(None) => Ok(None),
             Ok(Some(error)) => self.sync_failed(lease, error).map(Some),
             // nothing of the command itself was sent
-            Err(Broken::Server { cause, .. }) => {
-                self.lost(cause.to_string(), true, lease, attempt).map(Some)
-            }
-            Err(broken) => self.broken(broken, read, lease, attempt).map(Some),
+            Err(broken) => self.broken(broken, true, lease, attempt).map(Some),
         }
     }
 
@@ -325,7 +362,8 @@ impl Session {
         }
     }
 
-    /// The server is gone and the client has seen nothing. `harmless`: nothing can have happened.
+    /// The server is gone and the client has seen nothing. `harmless`: nothing can have happened, so that another
+    /// connection will do, unless the session held this one for something.
     fn lost(
         &mut self,
         cause: String,
@@ -335,8 +373,7 @@ impl Session {
     ) -> Result<Ran, End> {
         self.shared.stats.server_connections_lost.add(1);
         tracing::warn!(server = %lease.server.address, cause, "a server connection was lost");
-        let had_state = self.pins.leaves_state();
-        if harmless && !had_state && attempt.tries < 3 && !self.entry.stopped() {
+        if harmless && self.pins.is_empty() && attempt.tries < TRIES && !self.entry.stopped() {
             attempt.tries += 1;
             attempt.avoid = Some(lease.server.id);
             return Ok(Ran::Lost);
@@ -344,7 +381,7 @@ impl Session {
         self.tell(&error::server_lost());
         // an open transaction or other state went with the connection: a later statement must not run
         // as if it were still there
-        if had_state {
+        if self.pins.leaves_state() {
             Err(End::Told)
         } else {
             Ok(Ran::NotRun)
@@ -356,23 +393,4 @@ impl Session {
         self.client.send(error_packet(error, 1));
         End::Told
     }
-}
-
-/// Reads the replies to state statements; the first error is returned.
-async fn swallow(lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, Broken> {
-    let mut first = None;
-    for _ in 0..count {
-        let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
-        relay.run().await?;
-        first = first.or(relay.end.error);
-    }
-    Ok(first)
-}
-
-/// Reads a reply that nobody may see.
-async fn drain(lease: &mut Lease, command: u8) -> Result<(), Broken> {
-    Relay::new(&lease.socket, None, command, lease.capabilities)
-        .run()
-        .await
-        .map(|_| ())
 }

@@ -107,10 +107,11 @@ pub fn server_shutdown() -> Err {
     error(1053, b"08S01", "Server shutdown in progress")
 }
 
-/// 2013, which elsewhere only client libraries raise
+/// 1158. Not 2013, which libraries raise themselves and take for a malformed packet when a server sends it.
 pub fn server_lost() -> Err {
-    let text = "Lost connection to MySQL server during query";
-    error(2013, b"HY000", text)
+    let text = "Lost connection to the server during query: whether it took effect is not known, \
+                check before you repeat it";
+    error(1158, b"08S01", text)
 }
 
 /// 1094

@@ -174,7 +174,7 @@ fn the_catalogue_s_codes_and_states() {
         ),
         (
             error::server_lost(),
-            2013,
+            1158,
             "HY000",
             "Lost connection to MySQL server during query",
         ),

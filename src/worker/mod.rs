@@ -12,9 +12,8 @@ pub use listen::{Bound, ListenError};
 use crate::backend::{Pools, StateTable};
 use crate::net::{self, NetConfig, Wake};
 use crate::observe::WorkerStats;
-use crate::session::shared::{KillElsewhere, Shared};
+use crate::session::shared::{KeyPair, KillElsewhere, Shared};
 use crate::topology::{ServerId, Snapshot};
-use crate::wire::auth::caching_sha2::KeyPair;
 use glommio::{LocalExecutorBuilder, Placement};
 use mailbox::{Mailbox, Message};
 use std::cell::Cell;
@@ -74,7 +73,7 @@ pub fn run(input: Input, started: SyncSender<Result<(), String>>) {
         Ok(executor) => executor,
         Err(cause) => {
             let why = format!(
-                "worker {}: no executor on CPU {}: {cause}",
+                "worker {}: no executor on CPU {} (a MemLockLimit is raised by `ulimit -l` or LimitMEMLOCK=): {cause}",
                 input.index, input.cpu
             );
             // main waits for exactly one answer of each worker, so that the channel has room

@@ -6,13 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 fn greeting() -> Greeting {
-    let known = HashMap::from([(309, ("utf8mb4_0900_bin".to_owned(), "utf8mb4".to_owned()))]);
+    let known = [
+        (8, "latin1_swedish_ci", "latin1"),
+        (45, "utf8mb4_general_ci", "utf8mb4"),
+        (309, "utf8mb4_0900_bin", "utf8mb4"),
+    ];
+    let known = known.map(|(id, collation, set)| (id, (collation.to_owned(), set.to_owned())));
     Greeting {
         version: "8.4.0".into(),
         capabilities: 0,
         collation: 8,
         auth_plugin: String::new(),
-        collations: Arc::new(known),
+        collations: Arc::new(HashMap::from(known)),
     }
 }
 
@@ -36,11 +41,13 @@ fn the_collation_of_the_login_decides_the_character_sets() {
         (b"utf8mb4_general_ci".to_vec(), b"utf8mb4".to_vec()),
         "known to all"
     );
-    assert_eq!(
-        collation(9999),
-        (b"latin1_swedish_ci".to_vec(), b"latin1".to_vec()),
-        "the group's default"
-    );
+    for unknown_here in [255, 9999] {
+        assert_eq!(
+            collation(unknown_here),
+            (b"latin1_swedish_ci".to_vec(), b"latin1".to_vec()),
+            "the group's default"
+        );
+    }
 }
 
 #[test]

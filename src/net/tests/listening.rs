@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 #[test]
 fn a_stopped_listener_hands_out_what_waits_and_then_ends() {
     testing::run(|| async {
-        let (listener, Endpoint::Tcp(address)) = tcp_listener() else {
-            unreachable!()
-        };
+        // an address of its own, so that nobody else gets the port when it is free again
+        let socket = TcpListener::bind("127.77.1.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let listener = listen(socket).unwrap();
         let clients: Vec<_> = (0..5)
             .map(|_| std::net::TcpStream::connect(address).unwrap())
             .collect();

@@ -1,0 +1,95 @@
+//! The budget of a turn: a routed point select allocates nothing on the worker.
+use super::world::{mock, prepared, Client, World};
+use crate::backend::tests::mock::Answer;
+use crate::net::testing::{allocations, run};
+use crate::net::Buf;
+use crate::wire::packet::frame;
+use crate::wire::{command, status};
+
+/// One row of one column, without EOF packets before the end.
+fn one_row() -> Answer {
+    let mut end = vec![0xfe, 0, 0];
+    end.extend_from_slice(&status::AUTOCOMMIT.to_le_bytes());
+    end.extend_from_slice(&[0, 0]);
+    let column =
+        b"\x03def\x00\x00\x00\x01c\x00\x0c\x3f\x00\x01\x00\x00\x00\x08\x81\x00\x00\x00\x00";
+    let mut bytes = Vec::new();
+    let mut sequence = 1;
+    for payload in [&[1][..], column, b"\x011", &end] {
+        sequence = frame(payload, sequence, &mut bytes);
+    }
+    Answer::Bytes(bytes)
+}
+
+/// Sends the command and reads as many bytes as the reply has, without an allocation of its own.
+async fn turn(client: &Client, command: &'static [u8], reply: usize) {
+    client.socket.send(Buf::from_static(command));
+    let mut got = 0;
+    while got < reply {
+        let buf = client.socket.recv().await.expect("readable").expect("open");
+        got += buf.len();
+    }
+    assert_eq!(got, reply);
+}
+
+/// Enough for an allocation a turn, or one every hundred turns, to stand out.
+const TURNS: u64 = 10_000;
+/// What the machine's other work may cause: a reply that arrives in two pieces, a queue that grows once.
+const CHANCE: u64 = TURNS / 500;
+
+/// Allocations of the worker's thread in ten thousand turns, after a hundred others.
+fn in_many_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
+    run(move || async move {
+        let answer = |kind, text: &str| match kind {
+            command::STMT_PREPARE => Some(prepared(1)),
+            command::STMT_EXECUTE => Some(one_row()),
+            _ => text.starts_with("SELECT").then(one_row),
+        };
+        let (primary, replica) = (mock(answer), mock(answer));
+        let world = World::new(&primary, Some(&replica));
+        let mut client = world.client_in("shop").await;
+        let id = client.prepare("SELECT c FROM sbtest1 WHERE id=?").await;
+        let command: &'static [u8] = make(&id).leak();
+        let Answer::Bytes(reply) = one_row() else {
+            unreachable!("bytes");
+        };
+        for _ in 0..100 {
+            turn(&client, command, reply.len()).await;
+        }
+        let before = allocations();
+        for _ in 0..TURNS {
+            turn(&client, command, reply.len()).await;
+        }
+        let made = allocations() - before;
+        assert!(world.shared.stats.turns_to_replica.get() > TURNS);
+        made
+    })
+}
+
+#[test]
+fn a_point_select_in_text_allocates_nothing() {
+    let made = in_many_turns(|_| framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505"));
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+}
+
+#[test]
+fn a_point_select_by_execute_allocates_nothing() {
+    let made = in_many_turns(|id| {
+        let body = [&id[..], &[0, 1, 0, 0, 0]].concat();
+        framed(command::STMT_EXECUTE, &body)
+    });
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+}
+
+#[test]
+fn the_count_sees_an_allocation() {
+    let before = allocations();
+    drop(std::hint::black_box(Box::new(7)));
+    assert_eq!(allocations() - before, 1);
+}
+
+fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame(&[&[kind], body].concat(), 0, &mut out);
+    out
+}
