@@ -42,7 +42,7 @@ bench-build: build     ## the load generator, target/release/examples/loadgen
 instructions:    ## instructions of each stage of a turn (callgrind) against perf/ceilings.txt
 	perf/callgrind.sh $(ARGS)
 
-flamegraph:      ## where one worker spends its time under load: target/flamegraph.svg
+flamegraph: servers bench-build   ## where one worker spends its time under load: target/flamegraph.svg
 	perf/flamegraph.sh $(ARGS)
 
 acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
