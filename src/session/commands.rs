@@ -73,7 +73,7 @@ impl Session {
         if !command.is_whole() {
             return Err(self.tell_and_end(&error::packet_too_large()));
         }
-        self.release_diagnostics(Effects::empty());
+        self.release_diagnostics(Effects::empty()).await?;
         let mut attempt = Attempt::default();
         let mut lease = match self.lease(sniffed, &mut attempt).await {
             Ok(lease) => lease,
@@ -115,7 +115,7 @@ impl Session {
                 return Ok(());
             }
         };
-        self.release_diagnostics(Effects::empty());
+        self.release_diagnostics(Effects::empty()).await?;
         if self.held.is_some() {
             self.forward(command, &SESSION_ONLY).await?;
         } else if self.capabilities & capabilities::DEPRECATE_EOF != 0 {
@@ -150,6 +150,7 @@ impl Session {
             self.forget(lease);
         }
         self.last_insert_id = 0;
+        self.doubts = Box::default();
         self.status = crate::wire::status::AUTOCOMMIT;
         self.dialect.no_backslash_escapes = false;
         let schema = self.state.schema.clone();

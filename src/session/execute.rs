@@ -10,12 +10,15 @@ use super::turn::{NotReady, Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State, StatementKey};
 use crate::net::Buf;
-use crate::relay::{Command, TurnEnd};
-use crate::sniff::{Access, Effects, Sniffed};
+use crate::relay::{Broken, Command, TurnEnd};
+use crate::sniff::{Access, Sniffed};
 use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
 use crate::wire::prepare::{with_types, Execute};
 use crate::wire::{command, error, reply, status};
 use std::rc::Rc;
+
+/// The EXECUTE flags that ask for a cursor; another one only says that query attributes follow.
+const CURSOR_FLAGS: u8 = 7;
 
 /// What an EXECUTE needs of its statement, copied out so that the session stays free to borrow.
 struct Plan {
@@ -35,7 +38,7 @@ impl Session {
                 return Ok(());
             }
         };
-        self.release_diagnostics(plan.sniffed.effects);
+        self.release_diagnostics(plan.sniffed.effects).await?;
         let mut attempt = Attempt {
             writes: plan.sniffed.access == Access::Read && self.is_known_write(&plan.text),
             ..Attempt::default()
@@ -48,6 +51,11 @@ impl Session {
                     return Ok(());
                 }
             };
+            if self.asks_too_much(&plan.sniffed) {
+                self.refuse_counts();
+                self.settle(lease);
+                return Ok(());
+            }
             let server_id = match self.prepared_on(&mut lease, plan.id).await {
                 Ok(id) => id,
                 Err(NotReady::Refused(error)) if self.can_heal(&lease, &error) => {
@@ -75,10 +83,21 @@ impl Session {
                     }
                 }
             };
-            let out = self.outgoing_execute(&mut lease, &command, &plan, server_id);
+            let out = match self.outgoing_execute(&mut lease, &command, &plan, server_id) {
+                Ok(out) => out,
+                Err(error) => {
+                    self.forget_unless_held(lease);
+                    self.tell(&error);
+                    return Ok(());
+                }
+            };
             match self.exchange(&mut lease, out, &mut attempt).await? {
-                Ran::Done(end) => {
+                Ran::Done(mut end) => {
                     self.executed(&plan, &end);
+                    self.learn_collation(&mut lease, &mut end, &plan.sniffed, &plan.text)
+                        .await?;
+                    let said = [&plan.text[..], command.body()];
+                    self.note_last_insert_id(&mut end, &plan.sniffed, &said);
                     self.finish(lease, end, &plan.sniffed, &plan.text);
                     return Ok(());
                 }
@@ -126,7 +145,7 @@ impl Session {
                 statement.types = types.map(Into::into);
             }
         }
-        let cursor = head.flags != 0;
+        let cursor = head.flags & CURSOR_FLAGS != 0;
         let mut sniffed = statement.sniffed;
         // an open cursor holds its connection while the session may write; a command that is streamed cannot be
         // sent again when a replica refuses it
@@ -148,6 +167,9 @@ impl Session {
         lease: &mut Lease,
         id: u32,
     ) -> Result<u32, NotReady> {
+        if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
+            self.statements.keep_apart(id);
+        }
         let Some(statement) = self.statements.get(id) else {
             return Err(NotReady::Refused(error::unknown_statement_handler(
                 id,
@@ -176,7 +198,15 @@ impl Session {
             .states
             .intern(prepare_state(&lease.state, &state));
         let before = lease.state.clone();
-        self.change_state(lease, &wanted).await?;
+        if let Err(failed) = self.change_state(lease, &wanted).await {
+            if !self.pins.is_empty() {
+                // some of it may have worked
+                lease.state = wanted;
+                self.go_back(lease, &before).await?;
+                lease.after = settled;
+            }
+            return Err(failed);
+        }
         let mut out = Vec::new();
         let mut payload = Vec::with_capacity(text.len() + 1);
         payload.push(command::STMT_PREPARE);
@@ -189,7 +219,7 @@ impl Session {
             .map_err(NotReady::Broken)?;
         if !self.pins.is_empty() {
             // a held connection is not made to fit again before the command
-            self.change_state(lease, &before).await?;
+            self.go_back(lease, &before).await?;
         }
         lease.after = settled;
         let Some(ok) = end.prepared else {
@@ -208,6 +238,21 @@ impl Session {
         Ok(ok.statement_id)
     }
 
+    /// The state of a held connection as it was. Without it the session's further statements would run in
+    /// another one: then the connection counts as lost.
+    async fn go_back(&mut self, lease: &mut Lease, before: &Rc<State>) -> Result<(), NotReady> {
+        match self.change_state(lease, before).await {
+            Err(NotReady::Refused(error)) => {
+                tracing::warn!(server = %lease.server.address, ?error, "a session's state could not be restored");
+                Err(NotReady::Broken(Broken::Protocol {
+                    untouched: true,
+                    what: "session state refused",
+                }))
+            }
+            done => done,
+        }
+    }
+
     /// The client's command for this connection: the server's statement id, and types it has not seen.
     fn outgoing_execute(
         &mut self,
@@ -215,30 +260,42 @@ impl Session {
         command: &Command,
         plan: &Plan,
         server_id: u32,
-    ) -> Outgoing {
+    ) -> Result<Outgoing, reply::Err> {
         let free = self.pins.is_empty();
         let mut bytes = command.bytes.clone();
+        self.note_bulk_types(lease, command, plan.id);
         if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
         {
             if let Some(prepared) = lease.prepared.get(statement.key) {
-                let unknown_here = prepared.types_of != statement.token;
-                prepared.types_of = statement.token;
-                let small = command.is_whole()
-                    && command.bytes.len() + 2 * usize::from(statement.parameters) < MAX_PAYLOAD;
-                if let (None, true, Some(types), true) =
-                    (&plan.head.types, unknown_here, &statement.types, small)
-                {
-                    bytes = reframed(&with_types(&command.bytes[HEADER..], at, types), command);
+                if plan.head.types.is_none() && prepared.types_of != statement.token {
+                    bytes = match &statement.types {
+                        Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
+                        // what another session bound here is none of this one's
+                        None if has_values(command, at) => return Err(error::types_never_sent()),
+                        None => bytes,
+                    };
                 }
+                prepared.types_of = statement.token;
             }
         }
-        Outgoing {
+        Ok(Outgoing {
             bytes: with_statement_id(&bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
-            needs_last_insert_id: plan.sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
+            needs_last_insert_id: self.may_ask_last_insert_id(&plan.sniffed),
             heals: lease.guarded && free,
             ..Outgoing::of(command, &plan.sniffed)
+        })
+    }
+
+    /// COM_STMT_BULK_EXECUTE brings types of its own: the connection no longer has those of any session's EXECUTE.
+    fn note_bulk_types(&mut self, lease: &mut Lease, command: &Command, id: u32) {
+        if command.kind() != command::STMT_BULK_EXECUTE {
+            return;
+        }
+        let key = self.statements.get(id).map(|s| s.key);
+        if let Some(prepared) = key.and_then(|key| lease.prepared.get(key)) {
+            prepared.types_of = 0;
         }
     }
 
@@ -295,10 +352,29 @@ fn prepare_state(now: &State, then: &State) -> State {
     state
 }
 
-/// A command with a new payload; only whole commands are rewritten.
-fn reframed(payload: &[u8], command: &Command) -> Buf {
-    debug_assert!(command.is_whole());
-    let mut out = Vec::with_capacity(payload.len() + HEADER);
-    frame(payload, 0, &mut out);
-    Buf::from_vec(out)
+/// The command, or its first part, with the types put in. `None`: it is of several packets, and the bytes of all
+/// of them would move.
+fn retyped(command: &Command, at: usize, types: &[u8]) -> Option<Buf> {
+    let payload = with_types(&command.bytes[HEADER..], at, types);
+    let length = payload.len() + command.rest;
+    if command.continued || length >= MAX_PAYLOAD {
+        return None;
+    }
+    let mut out = Vec::with_capacity(HEADER + payload.len());
+    out.extend_from_slice(&(length as u32).to_le_bytes()[..3]);
+    out.push(0);
+    out.extend_from_slice(&payload);
+    Some(Buf::from_vec(out))
+}
+
+/// Something follows the flag that says whether types do.
+fn has_values(command: &Command, at: usize) -> bool {
+    !command.is_whole() || command.bytes.len() > HEADER + at + 1
+}
+
+/// Without the types this connection would read the values as those of another session.
+fn types_needed() -> reply::Err {
+    error::own(
+        "an EXECUTE of 16 MiB or more has to carry its parameter types: they were sent on another server connection",
+    )
 }

@@ -146,8 +146,9 @@ impl Session {
         if let Some(flags) = end.status {
             let in_transaction = flags & status::IN_TRANS != 0;
             self.pins.set(Pins::TRANSACTION, in_transaction);
+            // MariaDB: what only looks like a transaction, a SELECT without tables, leaves it for the next one
             let used_up =
-                was_in_transaction || (sniffed.verb != Verb::Set && sniffed.verb != Verb::Use);
+                was_in_transaction || matches!(sniffed.verb, Verb::Commit | Verb::Rollback);
             if !in_transaction && used_up {
                 self.pins.remove(Pins::NEXT_TRANSACTION);
             }

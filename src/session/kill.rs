@@ -85,7 +85,9 @@ pub async fn kill_here(
     if user.is_some_and(|u| u != &**entry.user.borrow()) {
         return KillOutcome::NotOwner;
     }
-    if !query_only {
+    if query_only {
+        entry.interrupt();
+    } else {
         entry.stop();
     }
     kill_on_server(shared, &entry, query_only).await;

@@ -1,6 +1,6 @@
 //! From a statement to a server connection: routing, borrowing, waiting for a primary.
 use super::pins::Pins;
-use super::registry::{Activity, OnServer};
+use super::registry::{Activity, Entry, OnServer};
 use super::Session;
 use crate::backend::{Lease, LeaseError, Want};
 use crate::net;
@@ -10,8 +10,11 @@ use crate::throttle;
 use crate::topology::{Group, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How long a turn waits before it tries an unreachable primary again, if no new topology comes first.
@@ -23,6 +26,9 @@ pub(super) struct GroupIndex {
     epoch: u64,
     index: usize,
 }
+
+/// No connection has as many uses.
+const NEVER: u64 = u64::MAX;
 
 /// A server connection as a session left it.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +67,7 @@ impl Session {
                 return self.lease_last(last, sniffed);
             }
         }
+        self.own_id = false;
         let mut deadline = None;
         loop {
             if self.entry.stopped() {
@@ -78,10 +85,10 @@ impl Session {
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let lease = Box::pin(self.shared.pools.lease(&want, until)).await;
+                    let waited = self.shared.pools.lease(&want, until);
+                    let lease = Box::pin(unless_killed(&self.entry, waited)).await;
                     self.entry.set(Activity::Running, net::now());
-                    match lease {
-                        Ok(_) if self.entry.stopped() => return Err(error::query_interrupted()),
+                    match lease.ok_or_else(error::query_interrupted)? {
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
                         Err(e) => {
                             let again = self.give_up_or_wait(e, group, i, attempt, until);
@@ -91,7 +98,11 @@ impl Session {
                 }
                 Route::Held | Route::NoPrimary => {
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
-                    if !Box::pin(self.shared.topology_changed(until)).await {
+                    self.entry.set(Activity::Waiting, net::now());
+                    let waited = self.shared.topology_changed(until);
+                    let changed = Box::pin(unless_killed(&self.entry, waited)).await;
+                    self.entry.set(Activity::Running, net::now());
+                    if !changed.ok_or_else(error::query_interrupted)? {
                         return Err(error::own(&format!(
                             "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
                             group.name,
@@ -118,10 +129,21 @@ impl Session {
                 return Ok(self.leased(lease, group, at));
             }
         }
-        Err(error::own(
-            "ROW_COUNT() or FOUND_ROWS() of the last statement is gone: its server connection has served another \
-             client. From now on this user's connections are kept for one more statement; repeat both statements",
-        ))
+        Err(counts_are_gone())
+    }
+
+    /// Something else ran on the connection of the last statement.
+    pub(super) fn counts_went(&mut self) {
+        if let Some(last) = self.last.as_mut() {
+            last.uses = NEVER;
+        }
+    }
+
+    /// From now on this user's connections are prepared for the question.
+    pub(super) fn refuse_counts(&mut self) {
+        self.counts = true;
+        self.shared.count_for(&self.user.config.name);
+        self.tell(&counts_are_gone());
     }
 
     /// The user's group in this snapshot.
@@ -304,10 +326,30 @@ impl Session {
     /// The session lost its connection, or gives it up whatever is on it.
     pub(super) fn forget(&mut self, lease: Lease) {
         self.pins = Pins::empty();
+        self.doubts = Box::default();
         self.last = None;
         self.entry.pins.set(self.pins);
         self.entry.in_transaction.set(false);
         self.entry.on_server.set(None);
         drop(lease);
     }
+}
+
+/// Waits, but not beyond a KILL or KILL QUERY of the session: `None`. The statement has not run then.
+async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output> {
+    let mut waited = pin!(waited);
+    poll_fn(|cx| {
+        if entry.poll_interrupted(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        waited.as_mut().poll(cx).map(Some)
+    })
+    .await
+}
+
+fn counts_are_gone() -> reply::Err {
+    error::own(
+        "ROW_COUNT() or FOUND_ROWS() of the last statement is gone: its server connection has served another \
+         client. From now on this user's connections are kept for one more statement; repeat both statements",
+    )
 }

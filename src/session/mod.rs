@@ -5,12 +5,14 @@
 //! made to fit, passes the reply through ([`crate::relay`]), and learns from its end what the session's
 //! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
 mod change_user;
+mod collation;
 mod commands;
 mod cursor;
 mod execute;
 mod finish;
 pub mod kill;
 mod known_writes;
+mod last_insert_id;
 mod lease;
 mod login;
 mod long_data;
@@ -79,6 +81,10 @@ pub struct Session {
     /// Status flags of the last reply.
     status: u16,
     last_insert_id: u64,
+    /// LAST_INSERT_ID() on the connection of the last turn is this session's: it was told, or the server says so.
+    own_id: bool,
+    /// Reported ids that may have been given ones ([`Pins::INSERT_ID`]).
+    doubts: Box<[u64]>,
     /// The connection of the last turn, for statements about the statement before.
     last: Option<lease::LastConnection>,
     /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
@@ -202,6 +208,8 @@ impl Session {
             pins: Pins::empty(),
             status: status::AUTOCOMMIT,
             last_insert_id: 0,
+            own_id: false,
+            doubts: Box::default(),
             last: None,
             counts: false,
             statements: Statements::default(),
@@ -228,6 +236,11 @@ impl Session {
                 // answered before its end was read: what follows would be taken for commands
                 return;
             }
+            if self.pins == Pins::INSERT_ID
+                && Box::pin(self.resolve_last_insert_id()).await.is_err()
+            {
+                return;
+            }
             self.turn_ended(started);
         }
     }
@@ -241,7 +254,7 @@ impl Session {
             Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
             Poll::Pending => {}
         }
-        if self.shared.draining.get() && self.held.is_none() {
+        if self.shared.draining.get() && !self.pins.leaves_state() {
             return Poll::Ready(Next::Stopped);
         }
         Poll::Pending
@@ -298,6 +311,13 @@ impl Session {
     }
 }
 
+/// Status flags that are not about the last statement only.
+const OF_THE_SESSION: u16 = status::IN_TRANS
+    | status::AUTOCOMMIT
+    | status::NO_BACKSLASH_ESCAPES
+    | status::IN_TRANS_READONLY
+    | status::ANSI_QUOTES;
+
 /// A framed ERR packet.
 fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
     let mut out = Vec::new();
@@ -308,7 +328,7 @@ fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
 /// A framed OK packet without rows, ids or warnings.
 fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
     let ok = reply::Ok {
-        status: status & !status::MORE_RESULTS & !status::SESSION_STATE_CHANGED,
+        status: status & OF_THE_SESSION,
         ..reply::Ok::default()
     };
     let mut out = Vec::new();
@@ -319,6 +339,6 @@ fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
 /// A framed EOF packet.
 fn eof_packet(status: u16, sequence: u8) -> Buf {
     let mut out = Vec::new();
-    frame(&reply::eof(0, status), sequence, &mut out);
+    frame(&reply::eof(0, status & OF_THE_SESSION), sequence, &mut out);
     Buf::from_vec(out)
 }

@@ -23,6 +23,8 @@ bitflags! {
         const ROLE = 1 << 15;
         /// Warnings, an error, FOUND_ROWS: kept for one more command.
         const DIAGNOSTICS = 1 << 16;
+        /// An INSERT reported an id that it may have brought itself: the connection is asked before it goes.
+        const INSERT_ID = 1 << 17;
     }
 }
 
@@ -37,14 +39,17 @@ impl Pins {
         .union(Pins::VARIABLE)
         .union(Pins::ROLE);
 
+    /// Reasons that leave nothing behind: the session may only want to ask something yet.
+    pub const FOR_QUESTIONS: Pins = Pins::DIAGNOSTICS.union(Pins::INSERT_ID);
+
     /// State that a statement cannot undo: the connection is reset before another session gets it.
     pub fn leaves_state(self) -> bool {
-        !self.difference(Pins::DIAGNOSTICS).is_empty()
+        !self.difference(Pins::FOR_QUESTIONS).is_empty()
     }
 
     /// All reasons in words, comma separated.
     pub fn words(self) -> String {
-        const WORDS: [(Pins, &str); 17] = [
+        const WORDS: [(Pins, &str); 18] = [
             (Pins::TRANSACTION, "open transaction"),
             (Pins::TEMPORARY_TABLE, "temporary table"),
             (Pins::LOCK_TABLES, "LOCK TABLES"),
@@ -71,6 +76,7 @@ impl Pins {
                 Pins::DIAGNOSTICS,
                 "warnings or row counts of the last statement",
             ),
+            (Pins::INSERT_ID, "LAST_INSERT_ID() to be asked for"),
         ];
         let reasons: Vec<&str> = WORDS
             .iter()

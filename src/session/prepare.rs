@@ -30,7 +30,7 @@ impl Session {
         if sniffed.effects.contains(sniff::Effects::CONNECTION_ID) {
             self.put_connection_id(&mut command, 0);
         }
-        self.release_diagnostics(sniff::Effects::empty());
+        self.release_diagnostics(sniff::Effects::empty()).await?;
         let mut attempt = Attempt {
             writes: self.is_known_write(command.body()),
             ..Attempt::default()

@@ -34,7 +34,7 @@ impl Session {
             };
         }
         if !self.leaves_warnings(&sniffed, sql) {
-            self.release_diagnostics(sniffed.effects);
+            self.release_diagnostics(sniffed.effects).await?;
         }
         let mut attempt = Attempt {
             writes: sniffed.access == Access::Read && self.is_known_write(sql),
@@ -48,9 +48,17 @@ impl Session {
                     return Ok(());
                 }
             };
+            if self.asks_too_much(&sniffed) {
+                self.refuse_counts();
+                self.settle(lease);
+                return Ok(());
+            }
             let out = self.outgoing(&command, &sniffed, lease.guarded);
             match self.exchange(&mut lease, out, &mut attempt).await? {
-                Ran::Done(end) => {
+                Ran::Done(mut end) => {
+                    self.learn_collation(&mut lease, &mut end, &sniffed, sql)
+                        .await?;
+                    self.note_last_insert_id(&mut end, &sniffed, &[sql]);
                     self.finish(lease, end, &sniffed, sql);
                     return Ok(());
                 }
@@ -84,7 +92,7 @@ impl Session {
         Outgoing {
             read: sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(sniffed),
-            needs_last_insert_id: sniffed.effects.contains(Effects::LAST_INSERT_ID) && free,
+            needs_last_insert_id: self.may_ask_last_insert_id(sniffed),
             heals: guarded && free && !sniffed.effects.contains(Effects::BEGIN),
             ..Outgoing::of(command, sniffed)
         }
@@ -109,7 +117,8 @@ impl Session {
     /// still shows them, and the connection that has them stays.
     pub(super) fn leaves_warnings(&self, sniffed: &Sniffed, sql: &[u8]) -> bool {
         let table_less = || !sql.windows(4).any(|w| w.eq_ignore_ascii_case(b"from"));
-        self.pins == Pins::DIAGNOSTICS
+        self.pins.contains(Pins::DIAGNOSTICS)
+            && !self.pins.leaves_state()
             && self.dialect.mariadb
             && sniffed.verb == Verb::Select
             && sniffed.access == Access::Read
@@ -118,17 +127,22 @@ impl Session {
 
     /// A connection that was kept only for the last statement's warnings goes back, unless this statement
     /// asks for them.
-    pub(super) fn release_diagnostics(&mut self, effects: Effects) {
+    pub(super) async fn release_diagnostics(&mut self, effects: Effects) -> Result<(), End> {
         const ASKS: Effects = Effects::DIAGNOSTICS
             .union(Effects::FOUND_ROWS)
             .union(Effects::ROW_COUNT);
-        if self.pins.contains(Pins::DIAGNOSTICS) && !effects.intersects(ASKS) {
-            self.pins.remove(Pins::DIAGNOSTICS);
-            if self.pins.is_empty() {
-                if let Some(lease) = self.held.take() {
-                    self.settle(lease);
-                }
+        if !self.pins.contains(Pins::DIAGNOSTICS) || effects.intersects(ASKS) {
+            return Ok(());
+        }
+        self.pins.remove(Pins::DIAGNOSTICS);
+        if self.pins == Pins::INSERT_ID {
+            return Box::pin(self.resolve_last_insert_id()).await;
+        }
+        if self.pins.is_empty() {
+            if let Some(lease) = self.held.take() {
+                self.settle(lease);
             }
         }
+        Ok(())
     }
 }

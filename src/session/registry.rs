@@ -59,6 +59,8 @@ pub struct Entry {
     since: Cell<Instant>,
     /// KILL, or the end of the process: the session ends at its next chance.
     stop: Cell<bool>,
+    /// KILL QUERY of a statement that still waits for a server connection.
+    interrupted: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -78,6 +80,22 @@ impl Entry {
     pub fn stop(&self) {
         self.stop.set(true);
         self.wake();
+    }
+
+    /// Ends the wait of the session's statement; nothing if it does not wait.
+    pub fn interrupt(&self) {
+        if self.activity.get() == Activity::Waiting {
+            self.interrupted.set(true);
+            self.wake();
+        }
+    }
+
+    /// As [`Entry::poll_stopped`], also ready once after [`Entry::interrupt`].
+    pub fn poll_interrupted(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.interrupted.replace(false) {
+            return Poll::Ready(());
+        }
+        self.poll_stopped(cx)
     }
 
     pub fn stopped(&self) -> bool {
@@ -153,6 +171,7 @@ impl Registry {
             activity: Cell::new(Activity::Login),
             since: Cell::new(now),
             stop: Cell::new(false),
+            interrupted: Cell::new(false),
             waker: RefCell::new(None),
         });
         entries.insert(id, entry.clone());

@@ -88,6 +88,22 @@ impl Statements {
         self.by_id.get_mut(&id)
     }
 
+    /// Another statement of the same text has a cursor or long data on the connection: this one becomes a
+    /// statement of its own there.
+    pub fn keep_apart(&mut self, id: u32) {
+        let Some((key, token)) = self.by_id.get(&id).map(|s| (s.key, s.token)) else {
+            return;
+        };
+        let busy = |s: &Statement| s.cursor || s.long_data;
+        let shared = self
+            .by_id
+            .iter()
+            .any(|(other, s)| *other != id && s.key == key && busy(s));
+        if let (true, Some(statement)) = (shared, self.by_id.get_mut(&id)) {
+            statement.key = StatementKey(key.0.wrapping_add(u128::from(token)));
+        }
+    }
+
     pub fn remove(&mut self, id: u32) -> Option<Statement> {
         self.by_id.remove(&id)
     }

@@ -25,7 +25,7 @@ pub(super) struct Outgoing {
     /// Proven to read only: state statements may travel in the same write, and the command may be sent
     /// again as long as the client has seen no byte of a reply.
     pub read: bool,
-    /// `LAST_INSERT_ID()` is asked for: the connection is told this session's value.
+    /// `LAST_INSERT_ID()` is, or may be, asked for: a connection that has another session's value is told this one's.
     pub needs_last_insert_id: bool,
     /// The statement asks for warnings, and this session has none: those of the connection's last user are cleared.
     pub clears_diagnostics: bool,
@@ -112,9 +112,13 @@ impl Session {
     ) -> Result<Ran, End> {
         lease.after = After::Close;
         let mut pipelined = 0;
+        if out.needs_last_insert_id && !self.own_id && self.pins.contains(Pins::INSERT_ID) {
+            Box::pin(self.settle_doubts(lease)).await?;
+        }
+        let gives_id = out.needs_last_insert_id && !self.own_id;
         // a held connection has the session's state
-        if self.pins.is_empty() {
-            let count = self.write_sync(lease, &out);
+        if self.pins.is_empty() || gives_id {
+            let count = self.write_sync(lease, &out, gives_id);
             if count > 0 {
                 self.shared.stats.sync_statements.add(count as u64);
                 self.send_scratch(lease);
@@ -144,6 +148,7 @@ impl Session {
         }
         debug_assert!(self.pins.is_empty() || Rc::ptr_eq(&lease.state, &self.state));
         lease.state = self.state.clone();
+        self.own_id |= gives_id;
         self.pass_reply(lease, &out, attempt).await
     }
 
@@ -231,12 +236,12 @@ impl Session {
     }
 
     /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
-    fn write_sync(&mut self, lease: &Lease, out: &Outgoing) -> usize {
+    fn write_sync(&mut self, lease: &Lease, out: &Outgoing, gives_id: bool) -> usize {
         let mut count = 0;
-        if !Rc::ptr_eq(&lease.state, &self.state) {
+        if self.pins.is_empty() && !Rc::ptr_eq(&lease.state, &self.state) {
             count += lease.sync_to(&self.state, &mut self.scratch);
         }
-        if out.needs_last_insert_id {
+        if gives_id {
             let set = format!("SET last_insert_id={}", self.last_insert_id);
             self.write_query(lease, &set);
             count += 1;
@@ -248,7 +253,7 @@ impl Session {
         count
     }
 
-    fn write_query(&mut self, lease: &Lease, sql: &str) {
+    pub(super) fn write_query(&mut self, lease: &Lease, sql: &str) {
         let mut text = vec![command::QUERY];
         if lease.capabilities & QUERY_ATTRIBUTES != 0 {
             text.extend_from_slice(&NO_ATTRIBUTES);
@@ -257,7 +262,7 @@ impl Session {
         frame(&text, 0, &mut self.scratch);
     }
 
-    fn send_scratch(&mut self, lease: &Lease) {
+    pub(super) fn send_scratch(&mut self, lease: &Lease) {
         lease.socket.send(Buf::copy_from_slice(&self.scratch));
         self.scratch.clear();
     }
@@ -327,6 +332,9 @@ impl Session {
     fn sync_failed(&mut self, lease: &mut Lease, error: reply::Err) -> Result<Ran, End> {
         lease.after = After::Reset;
         self.tell(&error);
+        if self.pins.leaves_state() {
+            return Err(End::Told);
+        }
         Ok(Ran::NotRun)
     }
 

@@ -59,6 +59,11 @@ pub fn packet_too_large() -> Err {
     error(1153, b"08S01", text)
 }
 
+/// 1210: EXECUTE of a statement whose parameter types were never sent
+pub fn types_never_sent() -> Err {
+    error(1210, b"HY000", "Incorrect arguments to mysqld_stmt_execute")
+}
+
 /// 1835
 pub fn malformed_packet() -> Err {
     error(1835, b"HY000", "Malformed communication packet.")

@@ -12,4 +12,6 @@ pub const METADATA_CHANGED: u16 = 1024;
 pub const QUERY_WAS_SLOW: u16 = 2048;
 pub const PS_OUT_PARAMS: u16 = 4096;
 pub const IN_TRANS_READONLY: u16 = 8192;
+/// MariaDB only.
+pub const ANSI_QUOTES: u16 = 32768;
 pub const SESSION_STATE_CHANGED: u16 = 16384;
