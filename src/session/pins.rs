@@ -32,9 +32,6 @@ impl Pins {
     /// Reasons that leave nothing behind: the session may only want to ask something yet.
     pub const FOR_QUESTIONS: Pins = Pins::DIAGNOSTICS.union(Pins::INSERT_ID);
 
-    /// Reasons that leave nothing behind: the session may only want to ask something yet.
-    pub const FOR_QUESTIONS: Pins = Pins::DIAGNOSTICS.union(Pins::INSERT_ID);
-
     /// State that a statement cannot undo: the connection is reset before another session gets it.
     pub fn leaves_state(self) -> bool {
         !self.difference(Pins::FOR_QUESTIONS).is_empty()
