@@ -5,7 +5,7 @@ CARGO ?= cargo
 ARGS ?=
 FUZZ_SECONDS ?= 60
 
-.PHONY: help build test check unit soak test-direct demo bench acceptance fuzz servers clean
+.PHONY: help build test check unit soak test-direct demo bench bench-build instructions flamegraph acceptance fuzz servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -33,8 +33,17 @@ test-direct: servers   ## the same expectations against MariaDB itself, without 
 demo: servers    ## from nothing to a proxy in front of a primary and two replicas, and what went where
 	@demo/run.sh
 
-bench: servers build   ## side by side with HAProxy and the other proxies that are installed
+bench: servers bench-build   ## side by side with HAProxy and the other proxies that are installed; ARGS="--help" says more
 	python3 loadtest/bench.py $(ARGS)
+
+bench-build: build     ## the load generator, target/release/examples/loadgen
+	$(CARGO) build --release --locked --example loadgen
+
+instructions:    ## instructions of each stage of a turn (callgrind) against perf/ceilings.txt
+	perf/callgrind.sh $(ARGS)
+
+flamegraph: servers bench-build   ## where one worker spends its time under load: target/flamegraph.svg
+	perf/flamegraph.sh $(ARGS)
 
 acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
 	loadtest/acceptance.sh $(ARGS)

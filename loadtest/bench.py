@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Umpire beside other proxies, in the same run, on the same servers: cost, latency, memory.
 
-    make bench                                   the whole table, about twenty minutes
+    make bench                                   the whole table: 25 minutes, and 5 for each further proxy found
     make bench ARGS="--quick"                    everything once and briefly, to see that it works
     make bench ARGS="--parts point,latency"      parts of it
     make bench ARGS="--rounds 5 --seconds 5 --save"    tables and plots into docs/performance.md
@@ -14,7 +14,7 @@ divided by the queries that the load counted; medians over the rounds are compar
 Parts: point (sysbench point selects, text and prepared), oltp (oltp_read_only, oltp_read_write), results (100 rows
 to 64 MB), connect (connect–query–quit), latency (open loop at half of HAProxy's peak), idle (memory and CPU of idle
 clients; 1 % active), slow (a slow reader of 1 GB), workers (two workers on two CPUs), calls (system calls),
-allocations (heap).
+user (user CPU by sampling, where perf is installed), allocations (heap).
 
 Placement: "one" puts servers, load and proxy on one CPU (each pair is treated alike); "two" gives the proxy a CPU
 of its own, servers and load share the other. Parts for which it matters run in both.
@@ -37,8 +37,8 @@ from benchmark import contenders, load, machine, parts, plots, report
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
-QUICK = {"rounds": 1, "seconds": 1, "latency_seconds": 1.5, "idle_seconds": 1.5, "attempt_seconds": 1,
-         "clients": "1,16", "idle": "200,2000"}  # fmt: skip
+QUICK = {"rounds": 1, "seconds": 1, "latency_seconds": 1, "idle_seconds": 1, "attempt_seconds": 0.2,
+         "clients": "16", "idle": "1000"}  # fmt: skip
 #: Options that say where things are here, not what is measured.
 LOCAL = ("--umpire", "--loadgen", "--out", "--json", "--save")
 
@@ -164,7 +164,12 @@ class Bench:
         machine.progress("contenders: " + ", ".join(self.contenders))
 
     def proxies(self):
-        return [contender for contender in self.contenders.values() if contender.pid]
+        return [contender for contender in self.contenders.values() if contender.program]
+
+    def kinds(self):
+        """The proxies without Umpire's plain form where the split one is there: for what both do alike."""
+        both = "umpire split" in self.contenders
+        return [contender for contender in self.proxies() if not (both and contender.name == "umpire")]
 
     def place(self, placement):
         self.other_cpu = self.cpus[-1] if placement == "two" else self.proxy_cpu

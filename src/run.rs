@@ -4,7 +4,7 @@
 //! which learns what the servers are; then the workers. The process ends when the last worker has.
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::mpsc::{channel, sync_channel, Receiver};
+use std::sync::mpsc::{channel, sync_channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     let bound = Bound::bind(&config.proxy.listen, cpus.len()).map_err(|e| e.to_string())?;
     let keys = Arc::new(KeyPair::generate());
     let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
-    let (mailboxes, ends) = mailboxes(cpus.len())?;
+    let (mailboxes, inboxes) = mailboxes(cpus.len())?;
     let (stop, stopped) = oneshot::channel();
     let (started, snapshot) = channel();
     let input = ControlInput {
@@ -42,7 +42,8 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(admin, handle))),
         stop: stopped,
     };
-    let control = spawn("control", move || {
+    let (ending, ends) = channel();
+    let control = spawn("control", Ending(Who::Control, ending.clone()), move || {
         control::run(input).map_err(|e| format!("control thread: {e}"))
     })?;
     let Ok(snapshot) = snapshot.recv_timeout(FIRST_SNAPSHOT) else {
@@ -51,13 +52,14 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
             .err()
             .unwrap_or_else(|| "the control thread did not start".to_string()));
     };
-    let shared = Common {
+    let common = Common {
         keys,
         snapshot,
         stats,
         mailboxes,
     };
-    let outcome = run_workers(cpus, bound, ends, shared);
+    let outcome = run_workers(cpus, bound, inboxes, &common, ending)
+        .and_then(|workers| wait_for(workers, &ends, &common.mailboxes));
     // the control thread may have ended by itself: then there is nobody to tell
     let _ = stop.send(());
     let control = ended(control);
@@ -72,29 +74,39 @@ struct Common {
     mailboxes: Vec<Mailbox>,
 }
 
-type Ends = Vec<(Wake, Receiver<Message>)>;
+type Inboxes = Vec<(Wake, Receiver<Message>)>;
 
-fn mailboxes(count: usize) -> Result<(Vec<Mailbox>, Ends), String> {
+fn mailboxes(count: usize) -> Result<(Vec<Mailbox>, Inboxes), String> {
     let mut mailboxes = Vec::new();
-    let mut ends = Vec::new();
+    let mut inboxes = Vec::new();
     for _ in 0..count {
         let wake = Wake::new().map_err(|e| format!("eventfd: {e}"))?;
         let (mailbox, inbox) = Mailbox::new(wake.clone());
         mailboxes.push(mailbox);
-        ends.push((wake, inbox));
+        inboxes.push((wake, inbox));
     }
-    Ok((mailboxes, ends))
+    Ok((mailboxes, inboxes))
 }
 
-fn run_workers(cpus: Vec<usize>, bound: Bound, ends: Ends, common: Common) -> Result<(), String> {
+type Thread = JoinHandle<Result<(), String>>;
+
+/// Starts the workers; they accept when this returns.
+fn run_workers(
+    cpus: Vec<usize>,
+    bound: Bound,
+    inboxes: Inboxes,
+    common: &Common,
+    ending: Sender<Who>,
+) -> Result<Vec<Thread>, String> {
     let (started, starts) = sync_channel(cpus.len());
     let mut threads = Vec::new();
     for (index, ((cpu, listeners), (wake, inbox))) in
-        cpus.iter().zip(bound.per_worker).zip(ends).enumerate()
+        cpus.iter().zip(bound.per_worker).zip(inboxes).enumerate()
     {
-        let input = worker_input(index, *cpu, listeners, wake, inbox, &common);
+        let input = worker_input(index, *cpu, listeners, wake, inbox, common);
         let started = started.clone();
-        threads.push(spawn(&format!("worker-{index}"), move || {
+        let ending = Ending(Who::Worker(index), ending.clone());
+        threads.push(spawn(&format!("worker-{index}"), ending, move || {
             worker::run(input, started);
             Ok(())
         })?);
@@ -102,14 +114,62 @@ fn run_workers(cpus: Vec<usize>, bound: Bound, ends: Ends, common: Common) -> Re
     drop(started);
     for answer in starts.iter().take(cpus.len()) {
         if let Err(why) = answer {
-            for mailbox in &common.mailboxes {
-                mailbox.send(Message::Drain(Duration::ZERO));
-            }
+            drain_now(&common.mailboxes);
             return Err(why);
         }
     }
     tracing::info!(workers = cpus.len(), cpus = ?cpus, "ready for clients");
-    threads.into_iter().try_for_each(ended)
+    Ok(threads)
+}
+
+/// Until all workers have ended. A thread that ends by a fault ends the process, for a supervisor to start it
+/// anew: clients would still be sent to a worker that is gone, and without the control thread the others would
+/// never hear of a dead server.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the main thread waits for the others"
+)]
+fn wait_for(
+    workers: Vec<Thread>,
+    ends: &Receiver<Who>,
+    mailboxes: &[Mailbox],
+) -> Result<(), String> {
+    let mut left: Vec<Option<Thread>> = workers.into_iter().map(Some).collect();
+    let mut outcome = Ok(());
+    while left.iter().any(Option::is_some) {
+        let result = match ends.recv() {
+            Ok(Who::Worker(index)) => left[index].take().map_or(Ok(()), ended),
+            Ok(Who::Control) => Err("the control thread ended: see the log above".to_string()),
+            Err(_) => return outcome,
+        };
+        if result.is_err() && outcome.is_ok() {
+            drain_now(mailboxes);
+            outcome = result;
+        }
+    }
+    outcome
+}
+
+fn drain_now(mailboxes: &[Mailbox]) {
+    for mailbox in mailboxes {
+        mailbox.send(Message::Drain(Duration::ZERO));
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Who {
+    Control,
+    Worker(usize),
+}
+
+/// Tells on drop, and so on a panic too, that a thread has ended.
+struct Ending(Who, Sender<Who>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // nobody listens any more when the process ends for another reason
+        let _ = self.1.send(self.0);
+    }
 }
 
 fn worker_input(
@@ -155,13 +215,17 @@ fn cpus(workers: &Workers) -> Result<Vec<usize>, String> {
     }
 }
 
-fn spawn<T: Send + 'static>(
+fn spawn(
     name: &str,
-    f: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, String> {
+    ending: Ending,
+    f: impl FnOnce() -> Result<(), String> + Send + 'static,
+) -> Result<Thread, String> {
     Builder::new()
         .name(name.to_string())
-        .spawn(f)
+        .spawn(move || {
+            let _ending = ending;
+            f()
+        })
         .map_err(|e| format!("thread {name}: {e}"))
 }
 
@@ -169,7 +233,7 @@ fn spawn<T: Send + 'static>(
     clippy::disallowed_methods,
     reason = "the main thread waits for the others"
 )]
-fn ended(thread: JoinHandle<Result<(), String>>) -> Result<(), String> {
+fn ended(thread: Thread) -> Result<(), String> {
     thread
         .join()
         .unwrap_or_else(|_| Err("a thread panicked: see the log above".to_string()))

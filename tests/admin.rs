@@ -52,7 +52,13 @@ fn show_servers_lists_each_with_its_role() {
         let role = if i == 0 { "primary" } else { "replica" };
         assert!(any_cell(std::slice::from_ref(row), role), "{row:?}");
     }
-    assert_eq!(cli(proxy, "show servers;"), shown);
+    let again = cli(proxy, "show servers;");
+    assert_eq!(again[0], shown[0]);
+    assert_eq!(
+        again.len(),
+        shown.len(),
+        "the numbers of connections may have changed"
+    );
 }
 
 #[test]

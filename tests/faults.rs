@@ -409,9 +409,8 @@ fn the_drain_ends_at_its_deadline() {
         .expect("INSERT");
     proxy.stop_cleanly(Duration::from_secs(20));
     wait_until("its transaction is rolled back", || {
-        // InnoDB keeps this table's rows until nobody has read them for 100 ms: who asks more often than
-        // that sees the first answer for ever
-        pause(Duration::from_millis(250));
+        // InnoDB makes this table anew only when nobody has read it for 100 ms
+        common::pause(Duration::from_millis(150));
         cluster
             .primary()
             .ask("SELECT COUNT(*) FROM information_schema.innodb_trx")

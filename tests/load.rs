@@ -53,12 +53,14 @@ fn clients_that_connect_query_and_leave_leave_nothing_behind() {
         process::open_descriptors(pid) < 400
     });
     let (memory, threads) = (process::resident_bytes(pid), process::threads(pid));
-    let descriptors = process::open_descriptors(pid);
     for _ in 0..rounds {
         visit(&proxy, clients);
     }
+    // pools may have grown to their budgets meanwhile: three servers, fifty connections each, and some for
+    // listeners, rings and health checks
+    const ALL_POOLED: usize = 3 * 50 + 50;
     wait_until("no descriptor is left", || {
-        process::open_descriptors(pid) <= descriptors + 10
+        process::open_descriptors(pid) <= ALL_POOLED
     });
     assert_eq!(process::threads(pid), threads);
     let grown = process::resident_bytes(pid).saturating_sub(memory);

@@ -439,3 +439,29 @@ fn writes_through_execute_report_rows_and_ids_as_direct() {
         replies
     });
 }
+
+#[test]
+fn reset_and_fetch_without_a_cursor_leave_a_transaction_alone() {
+    with_and_without_eof(|c| {
+        let mut replies = vec![c.query("DELETE FROM written").expect("reply")];
+        let statement = c.prepare("SELECT 1");
+        replies.push(c.query("BEGIN").expect("reply"));
+        replies.push(
+            c.query("INSERT INTO written VALUES (77, 'kept')")
+                .expect("reply"),
+        );
+        let id = statement.id.to_le_bytes();
+        replies.push(c.command(RESET, &id).expect("reply"));
+        let fetch = [&id[..], &[1, 0, 0, 0]].concat();
+        let refused = c.command(FETCH, &fetch).expect("reply");
+        assert!(refused.error.is_some());
+        replies.push(c.query("SELECT a FROM written").expect("reply"));
+        replies.push(c.query("COMMIT").expect("reply"));
+        replies.push(
+            c.query("/* umpire:primary */ SELECT a, b FROM written")
+                .expect("reply"),
+        );
+        replies.push(c.query("DELETE FROM written").expect("reply"));
+        replies
+    });
+}

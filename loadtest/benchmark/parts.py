@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 import signal
 import statistics
 import struct
@@ -104,14 +105,22 @@ def connect(bench):
         contender.restart()
         with load.Load(bench, "connect", contender.port, AT_ONCE) as generator:
             generator.phase(0.5, 100)
+            time.sleep(1)
             before = machine.descriptors(contender.pid, bench.servers) if contender.pid else 0
             result = generator.phase(bench.options.attempt_seconds, ATTEMPTED)
-            time.sleep(2)
-            after = machine.descriptors(contender.pid, bench.servers) if contender.pid else 0
-        attempt[contender.name] = result | {"descriptors": after - before}
+        left = 0
+        if contender.pid:
+            deadline = time.monotonic() + 10
+            while True:
+                time.sleep(1)
+                left = machine.descriptors(contender.pid, bench.servers) - before
+                if left <= 0 or time.monotonic() > deadline:
+                    break
+        attempt[contender.name] = result | {"descriptors": left}
         machine.progress(
             f"{ATTEMPTED} new connections per second, {contender.name:14} {result['queries']} done, errors "
-            f"{result['errors'] or 'none'}, unfinished {result['unfinished']}, descriptors left {after - before}"
+            f"{result['errors'] or 'none'}, unfinished {result['unfinished']}, not begun {result['not_begun']}, "
+            f"descriptors left {left}"
         )
     return {"cost": cost, "attempt": attempt}
 
@@ -143,7 +152,7 @@ def idle(bench):
     """{contender: {"empty CPU %": …, "levels": [{clients, KiB each, CPU %}], "active": …}}"""
     bench.place("two")
     found = {}
-    for contender in bench.proxies():
+    for contender in bench.kinds():
         contender.restart()
         with load.Load(bench, "closed", contender.port, 16) as generator:  # what the first clients cost only once
             generator.phase(1)
@@ -197,31 +206,33 @@ def cpu_share(contender, seconds):
 
 
 def slow(bench):
-    """{contender: [{"reads": "1 MB/s", "growth": KiB, "before": latencies, "while": latencies}, …]}"""
+    """{contender: [{"reads": "1 MB/s", "growth": KiB, "before": [result, …], "while": [result, …]}, …]}"""
     bench.place("two")
     found = {}
-    seconds = bench.options.latency_seconds
-    for contender in bench.proxies():
+    rounds = bench.options.rounds
+    seconds = bench.options.latency_seconds if rounds == 1 else bench.options.latency_seconds / 2
+    for contender in bench.kinds():
         contender.restart()
         rows = found[contender.name] = []
         with load.Load(bench, "open", contender.port, AT_ONCE) as generator:
             generator.phase(1, bench.options.rate)
             for name, rate in (("1 MB/s", 1e6), ("nothing", 0)):
-                before = generator.phase(seconds, bench.options.rate)
-                rss, _ = machine.memory(contender.pid)
-                with load.SlowReader(bench, contender.port, rate, seconds + 2, GIGABYTE) as reader:
-                    time.sleep(1)
-                    with highest_memory(contender.pid) as highest:
-                        during = generator.phase(seconds, bench.options.rate)
-                rows.append({
-                    "reads": name, "growth": highest[0] - rss, "before": before["latency_us"],
-                    "while": during["latency_us"], "errors": before["errors"] | during["errors"],
-                    "read": reader.result["bytes"], "ended": reader.result["ended"],
-                })  # fmt: skip
+                row = {"reads": name, "growth": 0, "before": [], "while": []}
+                rows.append(row)
+                start, _ = machine.memory(contender.pid)
+                for _ in range(rounds):
+                    row["before"].append(generator.phase(seconds, bench.options.rate))
+                    with load.SlowReader(bench, contender.port, rate, seconds + 2, GIGABYTE) as reader:
+                        time.sleep(1)
+                        with highest_memory(contender.pid) as highest:
+                            row["while"].append(generator.phase(seconds, bench.options.rate))
+                    row["growth"] = max(row["growth"], highest[0] - start)
+                before, during = (
+                    statistics.median(result["latency_us"]["p99"] for result in row[key]) for key in ("before", "while")
+                )
                 machine.progress(
-                    f"slow reader ({name}), {contender.name:14} {highest[0] - rss:+d} KiB, others' p99 "
-                    f"{before['latency_us']['p99']:.0f} → {during['latency_us']['p99']:.0f} µs, its result: "
-                    f"{reader.result['bytes'] / 1e6:.1f} MB read, {reader.result['ended']}"
+                    f"slow reader ({name}), {contender.name:14} {row['growth']:+d} KiB, others' p99 {before:.0f} → "
+                    f"{during:.0f} µs; the last one read {reader.result['bytes'] / 1e6:.1f} MB, {reader.result['ended']}"
                 )
     return found
 
@@ -250,7 +261,7 @@ def workers(bench):
         machine.progress("two workers: only one CPU here")
         return {}
     found = {}
-    names = [name for name in ("haproxy", "umpire", "umpire split") if name in bench.contenders]
+    names = [name for name in ("haproxy", "umpire split") if name in bench.contenders]
     for number in range(bench.options.rounds):
         for name in names if number % 2 == 0 else reversed(names):
             for count in (1, 2) if number % 2 == 0 else (2, 1):
@@ -332,9 +343,39 @@ def perf_counts():
         return False
 
 
+def user(bench):
+    """{contender: [(q/s, user µs, system µs), …]}: how the CPU time divides, sampled often (ticks are coarse)."""
+    if not shutil.which("perf"):
+        machine.progress("perf is not installed: user CPU is known in ticks only")
+        return {}
+    bench.place("one")
+    found = {}
+    out = bench.dir / "perf.data"
+    for number, contender in interleaved(bench, [kind.name for kind in bench.kinds()]):
+        with load.Load(bench, "closed", contender.port, AT_ONCE) as generator:
+            generator.phase(0.3)
+            sampler = subprocess.Popen(
+                ["perf", "record", "-q", "-e", "cpu-clock", "-F", "3989", "-o", str(out), "-p", str(contender.pid)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            time.sleep(0.5)
+            result, *seconds = generator.measured(contender, bench.options.seconds)
+            sampler.send_signal(signal.SIGINT)
+            sampler.wait(20)
+        addresses = machine.run(["perf", "script", "-i", str(out), "-F", "ip"]).split()
+        share = sum(1 for address in addresses if not address.startswith("ffff")) / max(1, len(addresses))
+        each = 1e6 * sum(seconds) / result["queries"]
+        row = (result["per_second"], each * share, each * (1 - share))
+        found.setdefault(contender.name, []).append(row)
+        machine.progress(
+            f"user CPU round {number + 1} {contender.name:14} {row[1]:.2f} + {row[2]:.2f} µs of {len(addresses)} samples"
+        )
+    return found
+
+
 def allocations(bench):
-    """{(contender, workload): {"threads": {name: calls per query}, "frees", "bytes"}} with 16 clients whose
-    statements have run before."""
+    """{(contender, workload): {"allocations", "frees", "bytes", "background"}}: per query on the worker threads, with
+    16 clients whose statements have run before, less what happens without any query ("background", per second)."""
     bench.place("one")
     library = bench.dir / "count_allocations.so"
     source = bench.here / "benchmark/count_allocations.c"
@@ -346,30 +387,49 @@ def allocations(bench):
             continue
         counts = bench.dir / f"allocations-{contender.port}"
         contender.restart(environment={"LD_PRELOAD": str(library), "COUNT_ALLOCATIONS": str(counts)})
+        with load.Load(bench, "closed", contender.port, AT_ONCE) as generator:
+            generator.phase(1)
+            before = workers_calls(contender, counts)
+            time.sleep(2)
+            background = (workers_calls(contender, counts) - before) / 2
         for workload in bench.workloads:
             more = {"prepared": True, "query": "SELECT c FROM sbtest1 WHERE id=4711"} if workload == "prepared" else {}
             with load.Load(bench, "closed", contender.port, AT_ONCE, **more) as generator:
                 generator.phase(1)
-                before = heap_calls(counts)
+                before = workers_calls(contender, counts)
                 result = generator.phase(bench.options.seconds)
-                after = heap_calls(counts)
+                grown = workers_calls(contender, counts) - before - background * result["seconds"]
             check(result, f"allocations of {name}")
-            names = machine.threads(contender.pid)
-            row = {"threads": {}, "frees": 0.0, "bytes": 0.0, "queries": result["queries"]}
-            for thread, now in after.items():
-                grown = [(b - a) for a, b in zip(before.get(thread, [0] * 6), now)]
-                allocated = (grown[0] + grown[1] + grown[2] + grown[4]) / result["queries"]
-                if names.get(thread, "").startswith("worker"):
-                    row["threads"][names[thread]] = row["threads"].get(names[thread], 0) + allocated
-                    row["frees"] += grown[3] / result["queries"]
-                    row["bytes"] += grown[5] / result["queries"]
-            found[name, workload] = row
+            row = {key: n / result["queries"] for key, n in grown.items()}
+            found[name, workload] = row | {"background": background["allocations"]}
             machine.progress(
-                f"{name:14} {workload}: {sum(row['threads'].values()):.4f} heap allocations, {row['frees']:.4f} frees, "
-                f"{row['bytes']:.1f} bytes a query on {', '.join(row['threads']) or 'no worker thread'}"
+                f"{name:14} {workload}: {row['allocations']:.4f} heap allocations, {row['frees']:.4f} frees, "
+                f"{row['bytes']:.1f} bytes a query; {background['allocations']:.1f} allocations a second without any"
             )
         contender.restart()
     return found
+
+
+class Calls(dict):
+    """Heap calls that can be subtracted and scaled."""
+
+    def __sub__(self, other):
+        return Calls({key: n - other[key] for key, n in self.items()})
+
+    def __mul__(self, factor):
+        return Calls({key: n * factor for key, n in self.items()})
+
+    def __truediv__(self, divisor):
+        return self * (1 / divisor)
+
+
+def workers_calls(contender, path):
+    """Of the worker threads together."""
+    names = machine.threads(contender.pid)
+    sums = [sum(column) for column in zip(*(n for thread, n in heap_calls(path).items() if names.get(thread, "").startswith("worker")))]
+    if not sums:
+        raise SystemExit(f"{contender.name}: no worker thread among {sorted(names.values())}")
+    return Calls(allocations=sums[0] + sums[1] + sums[2] + sums[4], frees=sums[3], bytes=sums[5])
 
 
 def heap_calls(path):
@@ -388,6 +448,9 @@ def check(result, what):
         raise SystemExit(f"{what}: no query was answered: {result['errors']}")
     if result["errors"] or result["unfinished"]:
         machine.progress(f"  {what}: errors {result['errors']}, unfinished {result['unfinished']}")
+    longest = result["latency_us"]["max"] / 1e6
+    if longest > 2:
+        machine.progress(f"  {what}: the longest answer took {longest:.1f} s")
 
 
 ALL = {
@@ -400,5 +463,6 @@ ALL = {
     "slow": slow,
     "workers": workers,
     "calls": calls,
+    "user": user,
     "allocations": allocations,
 }

@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from .report import PLACEMENTS, cost, median
+from .report import PLACEMENTS, split
 
 COLOURS = {
     "direct": "#999999", "haproxy": "#b5402a", "umpire": "#6aa5dd", "umpire split": "#1f5c9c", "proxysql": "#8fc48f",
@@ -29,7 +29,7 @@ def draw(bench, measured, folder):
         title = "CPU ms of the proxy per GB of result"
         names = [c.name for c in bench.proxies()]
         groups = list(dict.fromkeys(size for size, _ in measured["results"]))
-        bars = {(g, n): parts_of(measured["results"][g, n]) for g in groups for n in names}
+        bars = {(g, n): split(measured["results"][g, n]) for g in groups for n in names}
         write("performance-results.svg", title, bar_chart(title, groups, names, bars))
     for placement in measured.get("latency", {}).get("rates", {}):
         rate = measured["latency"]["rates"][placement]
@@ -38,17 +38,10 @@ def draw(bench, measured, folder):
     return drawn
 
 
-def parts_of(rows):
-    """(user, system), scaled so that they add up to the median cost."""
-    user, system = median(rows, 1), median(rows, 2)
-    scale = cost(rows) / (user + system) if user + system > 0 else 0
-    return user * scale, system * scale
-
-
 def point_bars(bench, found, placement, title):
     names = [c.name for c in bench.proxies()]
     groups = [(workload, clients) for workload in bench.workloads for clients in bench.clients]
-    bars = {(f"{w}, {n}", name): parts_of(found[placement, w, n, name]) for w, n in groups for name in names}
+    bars = {(f"{w}, {n}", name): split(found[placement, w, n, name]) for w, n in groups for name in names}
     return bar_chart(title, [f"{w}, {n}" for w, n in groups], names, bars)
 
 

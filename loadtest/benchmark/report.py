@@ -22,6 +22,13 @@ def cost(rows):
     return statistics.median(row[1] + row[2] for row in rows)
 
 
+def split(rows):
+    """The median cost as (user, system): ticks are coarse, so the shares are those of all rounds together."""
+    user, system = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    share = user / (user + system) if user + system > 0 else 0
+    return cost(rows) * share, cost(rows) * (1 - share)
+
+
 def markdown(bench, measured, command, seconds):
     options = bench.options
     lines = [
@@ -29,8 +36,9 @@ def markdown(bench, measured, command, seconds):
         f"{'; '.join(bench.versions)}.",
         "",
         f"Medians of {options.rounds} round{'s' if options.rounds > 1 else ''}, {options.seconds} s a run; every round "
-        f"runs every contender, the next one in the opposite order. CPU is the proxy's own, all its threads, as "
-        f"user + system; × is the ratio to HAProxy in the same run.",
+        f"runs every contender, the next one in the opposite order. CPU is the proxy's own, all its threads: "
+        "their sum (user + system; the shares are those of all rounds together). × is the ratio to HAProxy in the same "
+        "run.",
         "",
     ]
     lines += aims(bench, measured)
@@ -50,7 +58,8 @@ def ratio(rows, peer):
 
 
 def cpu_cell(rows, peer, unit="", rate="{:.0f}/s", digits=1):
-    text = f"{cost(rows):.{digits}f}{unit} ({median(rows, 1):.{digits}f} + {median(rows, 2):.{digits}f})"
+    user, system = split(rows)
+    text = f"{cost(rows):.{digits}f}{unit} ({user:.{digits}f} + {system:.{digits}f})"
     if peer is not None and peer is not rows and ratio(rows, peer) is not None:
         text += f", {ratio(rows, peer):.2f}×"
     return text + ", " + rate.format(median(rows, 0))
@@ -71,7 +80,7 @@ def point(bench, found):
                 for clients in bench.clients:
                     got = found[placement, workload, clients, name]
                     peer = found.get((placement, workload, clients, PEER))
-                    cells.append(cpu_cell(got, peer) if contender.pid else f"– {median(got, 0):.0f}/s")
+                    cells.append(cpu_cell(got, peer) if contender.program else f"– {median(got, 0):.0f}/s")
                 rows.append([name, *cells])
             lines += table(["proxy", *map(plural, bench.clients)], rows) + [""]
     return lines[:-1]
@@ -84,7 +93,7 @@ def by_contender(bench, found, keys, unit="", rate="{:.0f}/s"):
         cells = []
         for key in keys:
             got, peer = found[key, name], found.get((key, PEER))
-            cells.append(cpu_cell(got, peer, unit, rate) if contender.pid else "– " + rate.format(median(got, 0)))
+            cells.append(cpu_cell(got, peer, unit, rate) if contender.program else "– " + rate.format(median(got, 0)))
         rows.append([name, *cells])
     return rows
 
@@ -116,10 +125,10 @@ def connect(bench, found):
             errors += f"; {tried['unfinished']} without an end"
         rows.append([
             name,
-            cpu_cell(got, found["cost"].get(PEER)) if contender.pid else f"– {median(got, 0):.0f}/s",
-            f"{tried['queries']:,} in {tried['seconds']:.1f} s",
+            cpu_cell(got, found["cost"].get(PEER)) if contender.program else f"– {median(got, 0):.0f}/s",
+            f"{tried['queries']:,} in {tried['seconds']:.1f} s" + (f", {tried['not_begun']:,} not begun" if tried["not_begun"] else ""),
             errors,
-            str(tried["descriptors"]) if contender.pid else "–",
+            str(tried["descriptors"]) if contender.program else "–",
         ])  # fmt: skip
     return lines + table(["proxy", "connection", "done", "errors", "descriptors left"], rows)
 
@@ -187,11 +196,9 @@ def slow(bench, found):
     rows = []
     for name, cases in found.items():
         for case in cases:
-            before, during = case["before"], case["while"]
-            rows.append([
-                name, case["reads"], f"{case['growth'] / 1024:+.2f} MiB",
-                f"{before['p50']:.0f} → {during['p50']:.0f}", f"{before['p99']:.0f} → {during['p99']:.0f}",
-            ])  # fmt: skip
+            rows.append([name, case["reads"], f"{case['growth'] / 1024:+.2f} MiB"])
+            for which in ("p50", "p99"):
+                rows[-1].append(" → ".join(f"{quantile(case[key], which):.0f}" for key in ("before", "while")))
     return lines + table(["proxy", "it reads", "memory", "others' p50, µs", "others' p99, µs"], rows)
 
 
@@ -218,17 +225,30 @@ def calls(bench, found):
 
 
 def allocations(bench, found):
-    lines = [f"**Heap calls of the worker per point select**, {parts.AT_ONCE} clients in steady state", ""]
+    lines = [f"**Heap calls of the worker per point select**, {parts.AT_ONCE} clients in steady state, less what goes on without queries", ""]
     rows = []
     for (name, workload), row in found.items():
-        total = sum(row["threads"].values())
-        rows.append([name, workload, f"{total:.4f}", f"{row['frees']:.4f}", f"{row['bytes']:.1f}"])
-    return lines + table(["proxy", "protocol", "allocations", "frees", "bytes"], rows)
+        rows.append([
+            name, workload, f"{max(0, row['allocations']):.4f}", f"{max(0, row['frees']):.4f}", f"{max(0, row['bytes']):.1f}",
+            f"{row['background']:.1f}/s",
+        ])  # fmt: skip
+    return lines + table(["proxy", "protocol", "allocations", "frees", "bytes", "allocations without queries"], rows)
+
+
+def user(bench, found):
+    lines = [
+        f"**User CPU per text point select**, {parts.AT_ONCE} clients, {PLACEMENTS['one']}, sampled 3,989 times a second "
+        "of CPU: CPU µs per query, queries/s",
+        "",
+    ]
+    peer = found.get(PEER)
+    return lines + table(["proxy", plural(parts.AT_ONCE)], [[name, cpu_cell(rows, peer, digits=2)] for name, rows in found.items()])
 
 
 SECTIONS = {
     "point": point, "oltp": oltp, "results": results, "connect": connect, "latency": latency, "idle": idle,
-    "slow": slow, "workers": workers, "calls": calls, "allocations": allocations,
+    "slow": slow, "workers": workers, "calls": calls, "user": user,
+    "allocations": allocations,
 }  # fmt: skip
 
 
@@ -255,9 +275,10 @@ def aims(bench, measured):
             value = ratio(found.get(("one", "text", clients, OURS)), found.get(("one", "text", clients, peer)))
             if value is not None:
                 add(f"the same against {peer}, {plural(clients)}, one core", f"≤ {limit}", value, limit, f"{value:.2f}×")
-    ours, theirs = found.get(("one", "text", 16, OURS)), found.get(("one", "text", 16, PEER))
+    sampled = measured.get("user") or {name: found.get(("one", "text", 16, name)) for name in (OURS, PEER)}
+    ours, theirs = sampled.get(OURS), sampled.get(PEER)
     if ours and theirs:
-        value, limit = median(ours, 1), median(theirs, 1)
+        value, limit = split(ours)[0], split(theirs)[0]
         add("user CPU per point select, split, 16 clients, one core", "≤ HAProxy's", value, limit, f"{value:.1f} against {limit:.1f} µs")
     for placement in measured.get("latency", {}).get("rates", {}):
         runs = measured["latency"]["runs"]
@@ -272,8 +293,9 @@ def aims(bench, measured):
             add(f"CPU per GB, {size} results", "≤ 0.6 × HAProxy", value, 0.6, f"{value:.2f}× {spread(found[size, OURS], found[size, PEER])}")
     for (name, workload), row in measured.get("allocations", {}).items():
         if name == OURS:
-            value = sum(row["threads"].values())
-            add(f"heap allocations per routed point select, {workload}", "0", round(value, 2), 0, f"{value:.4f}")
+            value = max(0, row["allocations"])
+            what = f"heap allocations per routed point select, {workload}"
+            add(what, "0", round(value, 2), 0, f"{value:.4f}")
     value = measured.get("calls", {}).get((OURS, 64))
     if value is not None:
         add("system calls per query, 64 clients", "< 1", value, 0.9999, f"{value:.2f}")
@@ -285,7 +307,7 @@ def aims(bench, measured):
     for case in measured.get("slow", {}).get(OURS, []):
         what = f"slow reader of 1 GB that reads {case['reads']}"
         add(f"{what}: memory", "< 1 MiB", case["growth"], 1023, f"{case['growth'] / 1024:+.2f} MiB")
-        before, during = case["before"]["p99"], case["while"]["p99"]
+        before, during = quantile(case["before"], "p99"), quantile(case["while"], "p99")
         # what one run differs from the next by on such machines
         add(f"{what}: other clients' p99", "unchanged (± 20 %)", during, 1.2 * before, f"{before:.0f} → {during:.0f} µs")
     found = measured.get("workers", {})
@@ -296,8 +318,10 @@ def aims(bench, measured):
     if OURS in attempt:
         got, direct = attempt[OURS], attempt.get("direct", {"errors": {}})
         new = sorted(set(got["errors"]) - set(direct["errors"]))
+        if got["unfinished"] and not direct.get("unfinished"):
+            new.append(f"{got['unfinished']} without an end")
         what = f"{parts.ATTEMPTED:,} new connections per second attempted"
-        add(f"{what}: errors that direct does not give", "none", len(new) + got["unfinished"], 0, "; ".join(new) or "none")
+        add(f"{what}: errors that direct does not give", "none", len(new), 0, "; ".join(new) or "none")
         add(f"{what}: descriptors left", "0", got["descriptors"], 0, str(got["descriptors"]))
     return table(["measure", "must be", "is", "holds"], rows) + [""] if rows else []
 

@@ -52,8 +52,8 @@ struct Options {
     rate: f64,
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// `connect`: at most so many connections open; later ones begin late and are counted
-    #[arg(long, default_value_t = 8_000)]
+    /// `connect` at a rate: at most so many connections open at a time
+    #[arg(long, default_value_t = 4_000)]
     most: usize,
     /// Print "ready" when all are connected, then run a phase for every line on standard input: SECONDS [RATE]
     #[arg(long)]

@@ -9,6 +9,8 @@ use std::io;
 const AT_ONCE: usize = 100;
 /// How long answers are waited for when a phase is over.
 const PATIENCE: u64 = 10_000_000_000;
+/// The same for connections, of which thousands may wait for their login.
+const DRAIN: u64 = 30_000_000_000;
 const FOREVER: u64 = 60_000_000_000;
 
 /// Opens the connections and has each ask once (and prepare).
@@ -123,7 +125,8 @@ pub fn open(
     Ok(())
 }
 
-/// Connect, log in, one query, quit; at a rate, or without one `most` at once.
+/// Connect, log in, one query, quit; at a rate, or without one `most` at once. At a rate too no more than `most`
+/// are open at a time; those that are due meanwhile begin late, or not at all when the time is over.
 pub fn connect(
     engine: &mut Engine,
     most: usize,
@@ -133,33 +136,28 @@ pub fn connect(
 ) -> io::Result<()> {
     let idle = engine.connections();
     let start = engine.now();
-    let mut schedule = Schedule::new(start, rate, if rate > 0.0 { seconds } else { 0.0 });
     let end = start + nanoseconds(seconds);
+    let mut schedule = Schedule::new(start, rate, seconds);
     loop {
         let now = engine.now();
-        if rate > 0.0 {
-            while engine.connections() - idle < most {
-                let Some(due) = schedule.take(now) else { break };
-                engine.open(due);
-            }
-            if schedule.next().is_some_and(|due| due <= now) {
-                phase.delayed += 1;
-            }
-        } else {
-            let mut tries = 0;
-            while now < end && engine.connections() - idle < most && tries < most {
-                engine.open(now);
-                tries += 1;
-            }
+        let mut room = most.saturating_sub(engine.connections() - idle);
+        while now < end && room > 0 {
+            let due = if rate > 0.0 {
+                schedule.take(now)
+            } else {
+                Some(now)
+            };
+            let Some(due) = due else { break };
+            engine.open(due);
+            room -= 1;
         }
-        let over = now >= end && schedule.next().is_none();
-        if over && engine.connections() == idle || now > end + PATIENCE {
+        if now >= end && engine.connections() == idle || now > end + DRAIN {
             break;
         }
         let until = match schedule.next() {
-            Some(due) if due > now => due,
-            _ if now < end => end.min(now + 10_000_000),
-            _ => end + PATIENCE,
+            Some(due) if due > now && room > 0 => due.min(end),
+            _ if now < end => end,
+            _ => end + DRAIN,
         };
         engine.turn(until, |engine, index, event| match event {
             Event::LoggedIn => {
@@ -172,6 +170,7 @@ pub fn connect(
             Event::Left | Event::Lost => {}
         })?;
     }
+    phase.not_begun = schedule.count - schedule.taken;
     if engine.connections() > idle {
         phase.unfinished = engine.abandon_all();
     }

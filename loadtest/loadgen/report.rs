@@ -18,8 +18,8 @@ pub struct Phase {
     pub bytes: u64,
     /// Were due and had no answer when the run ended.
     pub unfinished: u64,
-    /// Were due while as many as are allowed were open, and began late.
-    pub delayed: u64,
+    /// Connections that were due and found as many open as are allowed until the time was over.
+    pub not_begun: u64,
     /// Nanoseconds from when a request was due (open loop) or sent (closed loop) to its whole reply.
     pub latency: Histogram<u64>,
 }
@@ -32,7 +32,7 @@ impl Phase {
             failed: 0,
             bytes: 0,
             unfinished: 0,
-            delayed: 0,
+            not_begun: 0,
             latency: Histogram::new_with_bounds(1, LONGEST, 3).expect("valid bounds"),
         }
     }
@@ -47,14 +47,14 @@ impl Phase {
         let us = |percentile: f64| self.latency.value_at_percentile(percentile) as f64 / 1e3;
         let mut out = format!(
             "{{\"event\": \"result\", \"seconds\": {:.6}, \"queries\": {}, \"failed\": {}, \"per_second\": {:.1}, \
-             \"bytes\": {}, \"unfinished\": {}, \"delayed\": {}, \"connections\": {connections}, \"latency_us\": {{",
+             \"bytes\": {}, \"unfinished\": {}, \"not_begun\": {}, \"connections\": {connections}, \"latency_us\": {{",
             self.seconds,
             self.done,
             self.failed,
             self.done as f64 / self.seconds.max(1e-9),
             self.bytes,
             self.unfinished,
-            self.delayed,
+            self.not_begun,
         );
         for (name, percentile) in [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.9", 99.9)] {
             let _ = write!(out, "\"{name}\": {:.1}, ", us(percentile));

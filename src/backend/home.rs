@@ -1,7 +1,11 @@
 //! What this worker's pools of one server have in common: the budget's tokens, the gate, and the queue of
 //! those who wait.
+mod token;
+
+pub(super) use token::{Leaving, Permit, Token};
+
 use super::bell::Bell;
-use super::gate::{Closed, Failure, Gate};
+use super::gate::{Closed, Gate};
 use super::lease::{Lease, LeaseError};
 use super::pool::Pool;
 use super::queue::{self, Key, Offer, Queue, Ticket};
@@ -9,7 +13,7 @@ use super::state::StateTable;
 use crate::config;
 use crate::net;
 use crate::observe::WorkerStats;
-use crate::topology::{Budget, Server, ServerId};
+use crate::topology::{Server, ServerId};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -151,11 +155,7 @@ impl Home {
             Token::take(self)
         };
         match token {
-            Some(token) => Ok(Permit {
-                home: self.clone(),
-                token: Some(token),
-                begun: false,
-            }),
+            Some(token) => Ok(Permit::new(self, token)),
             None => {
                 self.gate.borrow_mut().unused();
                 Err(Busy::Budget)
@@ -271,8 +271,7 @@ impl Home {
 
     /// Counts a connection as saying goodbye until the result is dropped.
     pub fn leaving(self: &Rc<Self>) -> Leaving {
-        self.leaving.set(self.leaving.get() + 1);
-        Leaving(self.clone())
+        Leaving::new(self)
     }
 
     /// A new snapshot's view of the server; `None`: it is gone. True: idle connections must be closed.
@@ -313,99 +312,4 @@ async fn watch(home: Rc<Home>) {
         home.bell.wait(again).await;
     }
     home.watched.set(false);
-}
-
-/// One connection of the server's budget; given back on drop.
-pub(super) struct Token {
-    home: Rc<Home>,
-    /// None: the one over the budget.
-    budget: Option<Arc<Budget>>,
-}
-
-impl Token {
-    /// None: the budget is spent.
-    pub fn take(home: &Rc<Home>) -> Option<Token> {
-        let budget = home.server.borrow().budget.clone();
-        budget.try_take().then(|| Token::count(home, Some(budget)))
-    }
-
-    /// For [`super::Pools::dedicated`]; one a worker may exceed the budget.
-    pub fn take_or_exceed(home: &Rc<Home>) -> Option<Token> {
-        Token::take(home).or_else(|| (!home.extra.replace(true)).then(|| Token::count(home, None)))
-    }
-
-    fn count(home: &Rc<Home>, budget: Option<Arc<Budget>>) -> Token {
-        home.open.set(home.open.get() + 1);
-        home.shared.stats.server_connections.add(1);
-        Token {
-            home: home.clone(),
-            budget,
-        }
-    }
-}
-
-impl Drop for Token {
-    fn drop(&mut self) {
-        match &self.budget {
-            Some(budget) => budget.give_back(),
-            None => self.home.extra.set(false),
-        }
-        self.home.open.set(self.home.open.get() - 1);
-        self.home.shared.stats.server_connections.sub(1);
-        self.home.bell.ring();
-    }
-}
-
-/// Leave to open one connection: a token and a place at the gate.
-pub(super) struct Permit {
-    home: Rc<Home>,
-    /// Some until the permit is settled.
-    token: Option<Token>,
-    begun: bool,
-}
-
-impl Permit {
-    /// From here on the server may see the connect.
-    pub fn begin(&mut self) {
-        self.begun = true;
-    }
-
-    pub fn succeeded(mut self) -> Option<Token> {
-        self.home.gate.borrow_mut().succeeded();
-        self.home.bell.ring();
-        self.token.take()
-    }
-
-    pub fn failed(mut self, failure: Failure) {
-        let chance = self.home.shared.chance();
-        self.home
-            .gate
-            .borrow_mut()
-            .failed(net::now(), failure, chance);
-        // Its drop rings the bell.
-        self.token.take();
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if self.token.take().is_none() {
-            return;
-        }
-        let mut gate = self.home.gate.borrow_mut();
-        if self.begun {
-            gate.withdrawn();
-        } else {
-            gate.unused();
-        }
-    }
-}
-
-/// See [`Home::leaving`].
-pub(super) struct Leaving(Rc<Home>);
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.0.leaving.set(self.0.leaving.get() - 1);
-    }
 }

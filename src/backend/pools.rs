@@ -35,10 +35,10 @@ struct Entry {
 pub struct PoolRef(Rc<Pool>);
 
 impl PoolRef {
-    /// Whether it is the pool for this server and account.
-    pub fn is_for(&self, server: &Server, account: &Rc<Account>) -> bool {
-        let same = || Rc::ptr_eq(&self.0.account, account) || self.0.account == *account;
-        self.0.home.server.borrow().id == server.id && same()
+    /// As [`Pools::load`], without the look-up.
+    #[inline]
+    pub fn load(&self) -> u32 {
+        self.0.home.leased.get()
     }
 
     /// As [`Pools::try_lease`], without the look-up. `want` must be of this pool's server and account.

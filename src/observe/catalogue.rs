@@ -109,12 +109,14 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 25] = [
     ),
     counter(
         names::BYTES_FROM_CLIENTS,
-        "Bytes received from clients",
+        "Bytes received from clients after their login",
         |s| s.bytes_from_clients.get(),
     ),
-    counter(names::BYTES_TO_CLIENTS, "Bytes sent to clients", |s| {
-        s.bytes_to_clients.get()
-    }),
+    counter(
+        names::BYTES_TO_CLIENTS,
+        "Bytes sent to clients after their login",
+        |s| s.bytes_to_clients.get(),
+    ),
     counter(
         names::BACKPRESSURE_PAUSES,
         "Times a peer was not read because the other was slow",

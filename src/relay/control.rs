@@ -85,7 +85,6 @@ impl Relay<'_> {
             .map_err(|m| self.malformed(m))?;
         self.end.status = Some(ok.status);
         self.end.warnings = ok.warnings;
-        self.end.affected_rows = ok.affected_rows;
         if ok.last_insert_id != 0 {
             self.end.last_insert_id = Some(ok.last_insert_id);
         }

@@ -68,7 +68,10 @@ pub struct Inbox {
     parts: Option<Vec<u8>>,
     /// The end of what the client is sending (a large command, a file) was not read yet.
     streaming: bool,
-    max_allowed_packet: usize,
+    /// Bytes received since the count was last taken.
+    count: u64,
+    /// A server allows a gigabyte at most.
+    max_allowed_packet: u32,
 }
 
 impl Inbox {
@@ -77,7 +80,8 @@ impl Inbox {
             front: None,
             parts: None,
             streaming: false,
-            max_allowed_packet,
+            count: 0,
+            max_allowed_packet: u32::try_from(max_allowed_packet).unwrap_or(u32::MAX),
         }
     }
 
@@ -91,9 +95,14 @@ impl Inbox {
         self.streaming = streaming;
     }
 
+    /// Bytes received from the client since this was last asked.
+    pub fn take_count(&mut self) -> u64 {
+        std::mem::take(&mut self.count)
+    }
+
     /// Bytes; a command over it is an error of its client.
     pub fn max_allowed_packet(&self) -> usize {
-        self.max_allowed_packet
+        self.max_allowed_packet as usize
     }
 
     /// Puts bytes in front of what the socket has (what login read too much).
@@ -102,6 +111,12 @@ impl Inbox {
         if !bytes.is_empty() {
             self.front = Some(bytes);
         }
+    }
+
+    /// What came behind the last command, for a login that goes on where the command ended.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        let front = self.front.take().map(|buf| buf.to_vec());
+        self.parts.take().or(front).unwrap_or_default()
     }
 
     /// The next command, or its first part. The socket's own deadline bounds the wait.
@@ -139,13 +154,18 @@ impl Inbox {
         socket: &Socket,
     ) -> Poll<io::Result<Option<Buf>>> {
         debug_assert!(self.parts.is_none(), "parts are handed over whole");
-        match self.front.take() {
-            Some(buf) => Poll::Ready(Ok(Some(buf))),
-            None => socket.poll_recv(cx),
+        if let Some(buf) = self.front.take() {
+            return Poll::Ready(Ok(Some(buf)));
         }
+        let received = socket.poll_recv(cx);
+        if let Poll::Ready(Ok(Some(buf))) = &received {
+            self.count += buf.len() as u64;
+        }
+        received
     }
 
     fn append(&mut self, buf: Buf) {
+        self.count += buf.len() as u64;
         if let Some(parts) = self.parts.as_mut() {
             parts.extend_from_slice(&buf);
             return;
@@ -206,7 +226,7 @@ impl Inbox {
             Fault::OutOfOrder
         } else if header.length == 0 {
             Fault::Empty
-        } else if header.length > self.max_allowed_packet {
+        } else if header.length > self.max_allowed_packet() {
             Fault::TooLarge
         } else {
             return Ok(());

@@ -29,7 +29,6 @@ pub struct TurnEnd {
     /// The error that ended the reply.
     pub error: Option<reply::Err>,
     pub warnings: u16,
-    pub affected_rows: u64,
     /// Of the last OK packet that carried one.
     pub last_insert_id: Option<u64>,
     /// What the server's session tracking reported, in order.

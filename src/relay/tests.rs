@@ -265,6 +265,7 @@ fn a_large_command_is_handed_over_by_its_first_part() {
         peer.send(Buf::from_vec(bytes));
         let first = next(&mut inbox, &socket).await.expect("a command");
         assert!(!first.is_whole() && !first.continued);
+        assert!(inbox.is_streaming());
         assert!(first.bytes.len() >= WHOLE_LIMIT);
         assert_eq!(first.bytes.len() + first.rest, total);
         let (server, server_end) = pair();
@@ -283,7 +284,7 @@ fn a_large_command_is_handed_over_by_its_first_part() {
         )
         .await;
         assert!(sent.is_ok());
-        assert!(!inbox.has_bytes());
+        assert!(!inbox.has_bytes() && !inbox.is_streaming());
     });
 }
 
@@ -303,5 +304,19 @@ fn packets_that_break_the_rules_are_named() {
                 other => panic!("{:?}", other.map(|c| c.bytes.len())),
             }
         }
+    });
+}
+
+#[test]
+fn a_server_that_stops_in_the_middle_of_an_upload_leaves_the_rest_marked() {
+    run(|| async {
+        let (client, peer) = pair();
+        let (server, server_end) = pair();
+        let mut inbox = Inbox::new(1 << 30);
+        peer.send(Buf::from_vec(packets(&[b"a part of a file"])));
+        drop(server_end);
+        let sent = stream_file(&mut inbox, &client, &server, 64 << 10).await;
+        assert!(matches!(sent, Err(Upload::ServerStopped)), "{sent:?}");
+        assert!(inbox.is_streaming());
     });
 }

@@ -550,3 +550,28 @@ fn a_decision_is_explained_in_plain_words() {
         ("read", "none", "none")
     );
 }
+
+#[test]
+fn a_retry_never_goes_to_the_server_that_was_lost() {
+    let avoid = |id| Context {
+        avoid: Some(ServerId(id)),
+        ..context()
+    };
+    for seed in 0..100 {
+        let context = Context { seed, ..avoid(1) };
+        assert_eq!(
+            decide("SELECT 1", &context, &group()).route,
+            Route::Replica(2)
+        );
+    }
+    let single = group_of(servers(&[1]));
+    assert_eq!(
+        decide("SELECT 1", &avoid(1), &single).route,
+        Route::Primary(0)
+    );
+    // there is one primary only: it is asked again
+    assert_eq!(
+        decide("DELETE FROM t", &avoid(0), &group()).route,
+        Route::Primary(0)
+    );
+}

@@ -1,10 +1,10 @@
 //! The end of login (schema), and COM_CHANGE_USER: a login on a running session.
 use super::lease::Attempt;
 use super::login::{self, Dialogue, Refused};
-use super::turn::NotReady;
+use super::sync::NotReady;
 use super::{error_packet, ok_packet, End, Session};
 use crate::backend::{initial_state, After, State};
-use crate::net;
+use crate::net::{self, Buf};
 use crate::relay::Command;
 use crate::sniff::{Access, Sniffed, Verb};
 use crate::wire::handshake::ChangeUser;
@@ -23,12 +23,11 @@ impl Session {
         if let Some(schema) = schema {
             let wish = self.state.with_schema(schema.as_bytes());
             if let Err(error) = self.adopt(wish).await {
-                self.client.send(error_packet(&error, sequence));
+                self.send(error_packet(&error, sequence));
                 return Err(End::Told);
             }
         }
-        self.client
-            .send(ok_packet(self.status, self.capabilities, sequence));
+        self.send(ok_packet(self.status, self.capabilities, sequence));
         self.entry.set(super::registry::Activity::Idle, net::now());
         self.client
             .set_deadline(Some(net::now() + self.idle_timeout));
@@ -94,16 +93,16 @@ impl Session {
             self.greeting.clone(),
         );
         let mut dialogue = Dialogue::new(&self.client, 1);
-        let admitted = login::change_user(
-            &mut dialogue,
-            &shared,
-            &entry,
-            request,
-            &scramble,
-            &greeting,
-        )
-        .await;
+        let admitted = match dialogue.begin_with(&self.inbox.take_bytes()) {
+            Ok(()) => {
+                let (entry, scramble) = (&entry, &scramble);
+                login::change_user(&mut dialogue, &shared, entry, request, scramble, &greeting)
+                    .await
+            }
+            Err(refused) => Err(refused),
+        };
         let sequence = dialogue.sequence;
+        self.inbox.push_front(Buf::from_vec(dialogue.into_rest()));
         match admitted {
             Ok((user, account, token)) => {
                 self.user = user;
@@ -114,7 +113,7 @@ impl Session {
             }
             Err(Refused::Error { error, sequence }) => {
                 // a server closes the connection of a client whose change of user it refused
-                self.client.send(error_packet(&error, sequence));
+                self.send(error_packet(&error, sequence));
                 return Err(End::Told);
             }
             Err(Refused::Gone) => return Err(End::ClientGone),

@@ -29,8 +29,6 @@ impl Session {
                 return Ok(());
             }
         }
-        let announced = command.bytes.len() + command.rest;
-        self.shared.stats.bytes_from_clients.add(announced as u64);
         match command.kind() {
             command::QUERY => self.query(command).await,
             command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,
@@ -121,7 +119,7 @@ impl Session {
         } else if self.capabilities & capabilities::DEPRECATE_EOF != 0 {
             self.tell_ok();
         } else {
-            self.client.send(eof_packet(self.status, 1));
+            self.send(eof_packet(self.status, 1));
         }
         let flag = capabilities::MULTI_STATEMENTS;
         let set = |flags: u64| if on { flags | flag } else { flags & !flag };
@@ -169,7 +167,7 @@ impl Session {
             command::SHUTDOWN => error::own("COM_SHUTDOWN is refused: stop a server directly, or Umpire by its admin port"),
             _ => error::unknown_command(),
         };
-        self.client.send(error_packet(&error, 1));
+        self.send(error_packet(&error, 1));
         Ok(())
     }
 }

@@ -6,7 +6,8 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{keep_prepared, statement_id, with_statement_id};
-use super::turn::{NotReady, Outgoing, Ran, READ_ONLY_REFUSALS};
+use super::sync::NotReady;
+use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State, StatementKey};
 use crate::net::Buf;

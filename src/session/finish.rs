@@ -16,7 +16,6 @@ impl Session {
     /// After a command whose reply is with the client: learns from it and puts the connection where it
     /// belongs. `sql`: the statement's text, empty for commands without one.
     pub(super) fn finish(&mut self, mut lease: Lease, end: TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
-        self.shared.stats.bytes_to_clients.add(end.bytes);
         // the common case: a read that changed nothing
         let plain =
             !self.counts && end.error.is_none() && end.warnings == 0 && end.changes.is_empty();

@@ -1,13 +1,14 @@
 //! From a statement to a server connection: routing, borrowing, waiting for a primary.
 use super::pins::Pins;
 use super::registry::{Activity, Entry, OnServer};
+use super::shared::Shared;
 use super::Session;
-use crate::backend::{Lease, LeaseError, Want};
+use crate::backend::{After, Lease, LeaseError, PoolRef, Want};
 use crate::net;
 use crate::route::{self, Context, Decision, Route};
 use crate::sniff::{self, Effects, Sniffed, Verb};
 use crate::throttle;
-use crate::topology::{Group, ServerId, Snapshot};
+use crate::topology::{Group, Server, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
 use std::future::{poll_fn, Future};
@@ -80,15 +81,20 @@ impl Session {
             match decision.route {
                 Route::Primary(i) | Route::Replica(i) => {
                     let want = self.want(group, i, matches!(decision.route, Route::Replica(_)));
-                    if let Some(lease) = self.shared.pools.try_lease(&want) {
+                    let pool = self.pool(&group.servers[i]);
+                    if let Some(lease) = pool.try_lease(&want) {
                         return Ok(self.leased(lease, group, i));
                     }
                     let until = *deadline.get_or_insert_with(|| net::now() + timeout);
                     self.entry.set(Activity::Waiting, net::now());
-                    let waited = self.shared.pools.lease(&want, until);
+                    let waited =
+                        unless_dead(&self.shared, want.server.id, pool.lease(&want, until));
                     let lease = Box::pin(unless_killed(&self.entry, waited)).await;
                     self.entry.set(Activity::Running, net::now());
-                    match lease.ok_or_else(error::query_interrupted)? {
+                    let Some(lease) = lease.ok_or_else(error::query_interrupted)? else {
+                        continue;
+                    };
+                    match lease {
                         Ok(lease) => return Ok(self.leased(lease, group, i)),
                         Err(e) => {
                             let again = self.give_up_or_wait(e, group, i, attempt, until);
@@ -162,6 +168,12 @@ impl Session {
                 // limits may have changed; a user that is gone keeps its sessions until they end
                 self.user = user.clone();
             }
+            let servers = snapshot.groups.get(self.group.index).map(|g| &g.servers);
+            self.pools = servers
+                .into_iter()
+                .flatten()
+                .map(|s| (s.id, self.shared.pools.pool(s, &self.account)))
+                .collect();
         }
         snapshot.groups.get(self.group.index).ok_or_else(|| {
             error::own(&format!(
@@ -187,9 +199,22 @@ impl Session {
             avoid: attempt.avoid,
             seed: self.shared.seed(),
         };
-        route::route(sniffed, &context, group, &|server| {
-            self.shared.pools.load(server)
+        route::route(sniffed, &context, group, &|server| match self
+            .pools
+            .iter()
+            .find(|(id, _)| *id == server)
+        {
+            Some((_, pool)) => pool.load(),
+            None => self.shared.pools.load(server),
         })
+    }
+
+    /// The pool of the session's account at this server.
+    fn pool(&self, server: &Arc<Server>) -> PoolRef {
+        match self.pools.iter().find(|(id, _)| *id == server.id) {
+            Some((_, pool)) => pool.clone(),
+            None => self.shared.pools.pool(server, &self.account),
+        }
     }
 
     /// Holds a user with a rate to it by waiting; an error if the wait would be longer than `lease_timeout`.
@@ -300,7 +325,6 @@ impl Session {
 
     /// Puts the connection back where it belongs: held while there is a reason, else to its pool.
     pub(super) fn settle(&mut self, mut lease: Lease) {
-        use crate::backend::After;
         self.entry.pins.set(self.pins);
         self.entry
             .in_transaction
@@ -341,6 +365,25 @@ async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output>
     poll_fn(|cx| {
         if entry.poll_interrupted(cx).is_ready() {
             return Poll::Ready(None);
+        }
+        waited.as_mut().poll(cx).map(Some)
+    })
+    .await
+}
+
+/// Waits for a connection to this server, but not beyond the news that it is dead: `None`.
+async fn unless_dead<F: Future>(shared: &Shared, server: ServerId, waited: F) -> Option<F::Output> {
+    const FAR: Duration = Duration::from_secs(3600);
+    let mut waited = pin!(waited);
+    let mut news = Box::pin(shared.topology_changed(net::now() + FAR));
+    poll_fn(|cx| {
+        while news.as_mut().poll(cx).is_ready() {
+            let snapshot = shared.snapshot();
+            let mut servers = snapshot.groups.iter().flat_map(|g| &g.servers);
+            if !servers.any(|s| s.id == server && s.health.alive) {
+                return Poll::Ready(None);
+            }
+            news = Box::pin(shared.topology_changed(net::now() + FAR));
         }
         waited.as_mut().poll(cx).map(Some)
     })

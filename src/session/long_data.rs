@@ -2,7 +2,8 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{statement_id, with_statement_id};
-use super::turn::{NotReady, Outgoing};
+use super::sync::NotReady;
+use super::turn::Outgoing;
 use super::{End, Session};
 use crate::backend::{After, Lease};
 use crate::relay::Command;

@@ -23,16 +23,17 @@ mod query;
 pub mod registry;
 pub mod shared;
 mod statements;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod turn;
 
-use crate::backend::{initial_state, Account, Lease, State};
+use crate::backend::{initial_state, Account, Lease, PoolRef, State};
 use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
 use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
 use crate::sniff::Dialect;
-use crate::topology::{Greeting, User};
+use crate::topology::{Greeting, ServerId, User};
 use crate::wire::packet::frame;
 use crate::wire::{error, reply, status};
 use login::{Dialogue, LoggedIn, Refused, SessionToken};
@@ -92,6 +93,8 @@ pub struct Session {
     statements: Statements,
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
+    /// Of the group's servers, in the same epoch.
+    pools: Box<[(ServerId, PoolRef)]>,
     /// A client that sends no command for this long is closed (its own wait_timeout once it was SET).
     idle_timeout: Duration,
     /// Sync statements are written here before they are sent; kept for its capacity.
@@ -214,6 +217,7 @@ impl Session {
             counts: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
+            pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
             _token: who.token,
@@ -269,7 +273,9 @@ impl Session {
             .latency
             .borrow_mut()
             .saturating_record(micros.max(1));
-        self.shared.stats.turns.add(1);
+        let stats = &self.shared.stats;
+        stats.turns.add(1);
+        stats.bytes_from_clients.add(self.inbox.take_count());
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
         self.client.set_deadline(Some(now + self.idle_timeout));
@@ -287,7 +293,7 @@ impl Session {
                 return;
             }
         };
-        self.client.send(error_packet(&error, 1));
+        self.send(error_packet(&error, 1));
     }
 
     /// The held connection goes back (reset where it has state), what is queued for the client goes out.
@@ -301,13 +307,18 @@ impl Session {
     /// the session with it.
     fn tell(&mut self, error: &reply::Err) {
         self.shared.stats.turns_failed.add(1);
-        self.client.send(error_packet(error, 1));
+        self.send(error_packet(error, 1));
     }
 
     /// Sends an OK as the whole reply to the running command.
     fn tell_ok(&mut self) {
-        self.client
-            .send(ok_packet(self.status, self.capabilities, 1));
+        self.send(ok_packet(self.status, self.capabilities, 1));
+    }
+
+    /// Queues a packet of the proxy's own for the client.
+    fn send(&self, packet: Buf) {
+        self.shared.stats.bytes_to_clients.add(packet.len() as u64);
+        self.client.send(packet);
     }
 }
 

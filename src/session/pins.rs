@@ -29,16 +29,6 @@ bitflags! {
 }
 
 impl Pins {
-    /// Reasons that no later statement of the session is known to end.
-    pub const UNTIL_RESET: Pins = Pins::TEMPORARY_TABLE
-        .union(Pins::USER_VARIABLE)
-        .union(Pins::SQL_PREPARE)
-        .union(Pins::HANDLER)
-        .union(Pins::CALL)
-        .union(Pins::UNKNOWN_STATE)
-        .union(Pins::VARIABLE)
-        .union(Pins::ROLE);
-
     /// Reasons that leave nothing behind: the session may only want to ask something yet.
     pub const FOR_QUESTIONS: Pins = Pins::DIAGNOSTICS.union(Pins::INSERT_ID);
 

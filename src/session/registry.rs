@@ -190,6 +190,15 @@ impl Registry {
         self.entries.borrow().len()
     }
 
+    /// Sessions that hold a server connection between commands.
+    pub fn pinned(&self) -> usize {
+        let entries = self.entries.borrow();
+        entries
+            .values()
+            .filter(|e| !e.pins.get().is_empty())
+            .count()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.borrow().is_empty()
     }
@@ -211,11 +220,6 @@ impl Registry {
         uses.iter()
             .filter(|on| dead(on.server))
             .for_each(|on| on.aborter.abort());
-    }
-
-    pub fn stop_all(&self) {
-        let all: Vec<Rc<Entry>> = self.entries.borrow().values().cloned().collect();
-        all.iter().for_each(|e| e.stop());
     }
 
     /// Rows of SHOW SESSIONS; `server_name` finds a server's address.

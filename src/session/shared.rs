@@ -55,6 +55,8 @@ pub struct Shared {
     snapshot: RefCell<Rc<Topology>>,
     /// Accounts by user name; replaced when the configured secret changes.
     accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
+    /// By user name: the configured digest that the account's password is known to match.
+    proven: RefCell<AHashMap<Box<str>, Box<[u8]>>>,
     seed: Cell<u64>,
     token: Cell<u64>,
     /// Users that have asked for ROW_COUNT() or FOUND_ROWS().
@@ -88,6 +90,7 @@ impl Shared {
             draining: Cell::new(false),
             snapshot: RefCell::new(Rc::new(Topology(snapshot))),
             accounts: RefCell::default(),
+            proven: RefCell::default(),
             seed: Cell::new(rand::random()),
             token: Cell::new(0),
             counting: RefCell::default(),
@@ -163,7 +166,20 @@ impl Shared {
             password,
         });
         accounts.insert(user.into(), account.clone());
+        self.proven.borrow_mut().remove(user);
         account
+    }
+
+    /// Whether the password of the known account matches this digest; `check`, which takes milliseconds, is asked
+    /// once for each of the two.
+    pub fn proves(&self, user: &str, digest: &[u8], check: impl FnOnce() -> bool) -> bool {
+        let mut proven = self.proven.borrow_mut();
+        let known = proven.get(user).is_some_and(|known| **known == *digest);
+        if !known && check() {
+            proven.insert(user.into(), digest.into());
+            return true;
+        }
+        known
     }
 
     /// What is known of an account from an earlier login (a password that only a hash is configured of).

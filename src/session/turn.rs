@@ -2,16 +2,13 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::{error_packet, End, Session};
-use crate::backend::{After, Lease, State};
+use crate::backend::{After, Lease};
 use crate::net::{self, Buf};
 use crate::relay::{
     stream_command, stream_file, Broken, Command, Progress, Relay, TurnEnd, Upload,
 };
 use crate::sniff::Sniffed;
-use crate::wire::capabilities::QUERY_ATTRIBUTES;
-use crate::wire::packet::frame;
-use crate::wire::query::NO_ATTRIBUTES;
-use crate::wire::{command, error, reply};
+use crate::wire::{error, reply};
 use std::rc::Rc;
 
 /// A command on its way to a server, and what may be done if that fails.
@@ -71,21 +68,15 @@ pub(super) enum Ran {
     Refused,
 }
 
-/// Why a connection could not be made ready for a command. Nothing of the command was sent.
-pub(super) enum NotReady {
-    /// The server says so; the error is for the client.
-    Refused(reply::Err),
-    Broken(Broken),
-}
-
-/// Connections that a command is sent on, at most, while servers are lost under it.
+/// How often a command is sent again, at most, while servers are lost under it.
 const TRIES: u8 = 3;
-
-/// Both servers clear the list when a statement uses a table; MariaDB only then.
-const CLEAR_DIAGNOSTICS: &str = "SELECT 1 FROM (SELECT 1) AS t LIMIT 0";
 
 /// ER_OPTION_PREVENTS_STATEMENT (--read-only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE.
 pub(super) const READ_ONLY_REFUSALS: [u16; 3] = [1290, 1792, 1836];
+/// ER_SERVER_SHUTDOWN.
+const SHUTTING_DOWN: u16 = 1053;
+/// Both.
+const HELD_OF_READS: [u16; 4] = [1290, 1792, 1836, SHUTTING_DOWN];
 
 impl Session {
     /// Runs one command on a borrowed connection.
@@ -170,11 +161,19 @@ impl Session {
         relay.statement_id = out.statement_id;
         relay.filter = self.filter;
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
-        if out.heals || read_only_transaction {
-            relay.hold_errors = &READ_ONLY_REFUSALS;
-        }
+        let heals = out.heals || read_only_transaction;
+        relay.hold_errors = match (heals, out.read && out.is_whole()) {
+            (true, true) => &HELD_OF_READS,
+            (true, false) => &READ_ONLY_REFUSALS,
+            (false, true) => &[SHUTTING_DOWN],
+            (false, false) => &[],
+        };
         loop {
-            match relay.run().await {
+            let before = relay.end.bytes;
+            let progress = relay.run().await;
+            let passed = relay.end.bytes - before;
+            self.shared.stats.bytes_to_clients.add(passed);
+            match progress {
                 Ok(Progress::Done) => return Ok(Ran::Done(relay.end)),
                 Ok(Progress::HeldError(_)) if read_only_transaction => {
                     // what a primary says in the client's READ ONLY transaction; a replica may name its own
@@ -186,6 +185,10 @@ impl Session {
                     };
                     self.tell(&error);
                     return Ok(Ran::Done(end));
+                }
+                Ok(Progress::HeldError(error)) if error.code == SHUTTING_DOWN => {
+                    drop(relay);
+                    return Ok(self.shut_down(error, lease, attempt));
                 }
                 Ok(Progress::HeldError(_)) => {
                     // the error was the whole reply: the connection is as it was
@@ -208,6 +211,17 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// A server that is being stopped cut a read short: another one may have it.
+    fn shut_down(&mut self, error: reply::Err, lease: &Lease, attempt: &mut Attempt) -> Ran {
+        if attempt.tries < TRIES && !self.entry.stopped() {
+            attempt.tries += 1;
+            attempt.avoid = Some(lease.server.id);
+            return Ran::Lost;
+        }
+        self.tell(&error);
+        Ran::NotRun
     }
 
     /// Streams what of a large command is still to come.
@@ -233,85 +247,6 @@ impl Session {
                 Err(End::Told)
             }
         }
-    }
-
-    /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
-    fn write_sync(&mut self, lease: &Lease, out: &Outgoing, gives_id: bool) -> usize {
-        let mut count = 0;
-        if self.pins.is_empty() && !Rc::ptr_eq(&lease.state, &self.state) {
-            count += lease.sync_to(&self.state, &mut self.scratch);
-        }
-        if gives_id {
-            let set = format!("SET last_insert_id={}", self.last_insert_id);
-            self.write_query(lease, &set);
-            count += 1;
-        }
-        if out.clears_diagnostics {
-            self.write_query(lease, CLEAR_DIAGNOSTICS);
-            count += 1;
-        }
-        count
-    }
-
-    pub(super) fn write_query(&mut self, lease: &Lease, sql: &str) {
-        let mut text = vec![command::QUERY];
-        if lease.capabilities & QUERY_ATTRIBUTES != 0 {
-            text.extend_from_slice(&NO_ATTRIBUTES);
-        }
-        text.extend_from_slice(sql.as_bytes());
-        frame(&text, 0, &mut self.scratch);
-    }
-
-    pub(super) fn send_scratch(&mut self, lease: &Lease) {
-        lease.socket.send(Buf::copy_from_slice(&self.scratch));
-        self.scratch.clear();
-    }
-
-    /// Brings the connection's state to the wanted one and waits until it is.
-    pub(super) async fn change_state(
-        &mut self,
-        lease: &mut Lease,
-        wanted: &Rc<State>,
-    ) -> Result<(), NotReady> {
-        if Rc::ptr_eq(&lease.state, wanted) {
-            return Ok(());
-        }
-        let count = lease.sync_to(wanted, &mut self.scratch);
-        if count > 0 {
-            self.send_scratch(lease);
-            let error = self.swallow(lease, count).await;
-            if let Some(error) = error.map_err(NotReady::Broken)? {
-                return Err(NotReady::Refused(error));
-            }
-        }
-        lease.state = wanted.clone();
-        Ok(())
-    }
-
-    /// Reads the replies to state statements; the first error is returned.
-    async fn swallow(&self, lease: &mut Lease, count: usize) -> Result<Option<reply::Err>, Broken> {
-        let mut first = None;
-        for _ in 0..count {
-            let end = self.own_reply(lease, command::QUERY).await?;
-            first = first.or(end.error);
-        }
-        Ok(first)
-    }
-
-    /// Reads the reply to a command of the proxy's own. A server that does not answer is lost: such commands take
-    /// no time.
-    pub(super) async fn own_reply(&self, lease: &Lease, command: u8) -> Result<TurnEnd, Broken> {
-        let limit = self.shared.snapshot().proxy.login_timeout;
-        lease.socket.set_deadline(Some(net::now() + limit));
-        let mut relay = Relay::new(&lease.socket, None, command, lease.capabilities);
-        relay.run().await?;
-        lease.socket.set_deadline(None);
-        Ok(relay.end)
-    }
-
-    /// Reads a reply that nobody may see.
-    async fn discard_reply(&self, lease: &Lease, command: u8) -> Result<(), Broken> {
-        self.own_reply(lease, command).await.map(drop)
     }
 
     /// For commands that may have an effect: they are sent only when the state is known to be right.
@@ -398,7 +333,7 @@ impl Session {
 
     /// An error for the client after which the connection is useless to it.
     pub(super) fn tell_and_end(&mut self, error: &reply::Err) -> End {
-        self.client.send(error_packet(error, 1));
+        self.send(error_packet(error, 1));
         End::Told
     }
 }

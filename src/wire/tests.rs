@@ -175,8 +175,9 @@ fn the_catalogue_s_codes_and_states() {
         (
             error::server_lost(),
             1158,
-            "HY000",
-            "Lost connection to MySQL server during query",
+            "08S01",
+            "Lost connection to the server during query: whether it took effect is not known, \
+             check before you repeat it",
         ),
         (
             error::no_such_thread(5),

@@ -16,7 +16,7 @@ const UNEVEN: u64 = 4;
 pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
     loop {
         match worker.listeners[listener].accept().await {
-            Ok(Some((socket, _peer))) => place(&worker, socket, listener),
+            Ok(Some((socket, _peer))) => place(&worker, socket),
             Ok(None) => return,
             Err(cause) => {
                 tracing::error!(worker = worker.shared.worker, %cause, "a listening socket failed: it accepts no more");
@@ -27,7 +27,7 @@ pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
 }
 
 /// Serves the client here unless another worker has clearly fewer.
-fn place(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
+fn place(worker: &Rc<Worker>, socket: OwnedFd) {
     let mine = worker.shared.stats.clients.get();
     let least = worker
         .all_stats
@@ -37,7 +37,7 @@ fn place(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
     if let Some((index, stats)) = least {
         // an eighth more than the least loaded is even enough
         if index != worker.shared.worker && mine > stats.clients.get() + UNEVEN + mine / 8 {
-            worker.mailboxes[index].send(Message::Accepted { socket, listener });
+            worker.mailboxes[index].send(Message::Accepted(socket));
             return;
         }
     }

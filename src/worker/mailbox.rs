@@ -13,11 +13,8 @@ pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 pub enum Message {
     Snapshot(Arc<Snapshot>),
-    /// A client connection accepted by a busier worker; `listener` is its index in `proxy.listen`.
-    Accepted {
-        socket: OwnedFd,
-        listener: usize,
-    },
+    /// A client connection accepted by a busier worker.
+    Accepted(OwnedFd),
     /// Another worker waits for a connection to this server: close an idle one if there is any.
     GiveBack(ServerId),
     Sessions(Reply<Vec<SessionInfo>>),

@@ -58,7 +58,7 @@ impl Worker {
         let shared = &self.shared;
         match message {
             Message::Snapshot(snapshot) => shared.set_snapshot(snapshot),
-            Message::Accepted { socket, .. } => accept::serve(self, socket),
+            Message::Accepted(socket) => accept::serve(self, socket),
             Message::GiveBack(server) => shared.pools.give_back(server),
             Message::Sessions(reply) => {
                 let snapshot = shared.snapshot();

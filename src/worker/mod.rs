@@ -191,7 +191,9 @@ async fn tend(worker: Rc<Worker>) {
     loop {
         net::sleep_until(net::now() + TEND).await;
         worker.shared.pools.tend();
-        copy_net_stats(&worker.shared.stats);
+        let (stats, registry) = (&worker.shared.stats, &worker.shared.registry);
+        stats.pinned.set(registry.pinned() as u64);
+        copy_net_stats(stats);
     }
 }
 

@@ -748,10 +748,9 @@ fn an_account_made_anew_by_a_reload_finds_its_pool() {
             "another password is another account"
         );
         want.account = &same;
-        assert!(world.pools.try_lease(&want).is_some());
-        assert!(world
-            .pools
-            .pool(&world.server, &same)
-            .is_for(&world.server, &world.account));
+        let pool = world.pools.pool(&world.server, &same);
+        let lease = pool.try_lease(&want);
+        assert!(lease.is_some());
+        assert_eq!((pool.load(), world.pools.load(world.server.id)), (1, 1));
     });
 }

@@ -1,9 +1,11 @@
 //! Whole turns of a session against mock servers.
-use super::world::{in_transaction, mock, ok_with, packet, World};
+use super::world::{in_transaction, mock, ok_with, packet, World, PASSWORD};
 use crate::backend::tests::mock::{Answer, Mock};
 use crate::net;
 use crate::net::testing::run;
 use crate::relay::WHOLE_LIMIT;
+use crate::wire::auth::native;
+use crate::wire::packet::frame;
 use crate::wire::{command, error, status};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -65,7 +67,7 @@ fn what_follows_a_command_that_was_answered_early_is_never_run() {
         body.resize(2 * WHOLE_LIMIT, 0);
         let hidden = b"\x0b\0\0\0\x03DROP TABLE";
         let mut stream = Vec::new();
-        crate::wire::packet::frame(&body, 0, &mut stream);
+        frame(&body, 0, &mut stream);
         for at in (WHOLE_LIMIT..stream.len() - hidden.len()).step_by(hidden.len()) {
             stream[at..at + hidden.len()].copy_from_slice(hidden);
         }
@@ -117,6 +119,33 @@ fn a_read_whose_server_is_lost_runs_on_another_one() {
         assert_eq!(replica.saw("3 SELECT"), 10, "each is tried there once");
         assert_eq!(primary.saw("3 SELECT"), 10);
         assert_eq!(world.shared.stats.retries.get(), 10);
+    });
+}
+
+#[test]
+fn a_read_cut_short_by_a_shutdown_runs_on_another_server_and_a_write_does_not() {
+    run(|| async {
+        let stopping = |_, text: &str| {
+            let statement = text.starts_with("SELECT") || text.starts_with("INSERT");
+            statement.then(|| refusal(1053))
+        };
+        let (primary, replica) = (mock(stopping), mock(stopping));
+        let world = World::new(&primary, Some(&replica));
+        let mut client = world.client().await;
+        assert_eq!(
+            client.query("SELECT a FROM t").await,
+            1053,
+            "there is no other"
+        );
+        let sent = (replica.saw("3 SELECT"), primary.saw("3 SELECT"));
+        assert_eq!(sent, (2, 2), "in turn, and not for ever");
+        assert_eq!(client.query("INSERT INTO t VALUES (1)").await, 1053);
+        assert_eq!(primary.saw("3 INSERT"), 1);
+        let healthy = mock(|_, _| None);
+        let world = World::new(&healthy, Some(&replica));
+        let mut client = world.client().await;
+        assert_eq!(client.query("SELECT a FROM t").await, 0);
+        assert_eq!(healthy.saw("3 SELECT"), 1);
     });
 }
 
@@ -355,5 +384,45 @@ fn an_unknown_command_is_refused_and_the_session_goes_on() {
         let mut client = world.client().await;
         assert_eq!(client.run(0x7f, b"").await, 1047);
         assert_eq!(client.run(command::PING, b"").await, 0);
+    });
+}
+
+#[test]
+fn pinned_sessions_and_bytes_are_counted() {
+    run(|| async {
+        let primary = transactional();
+        let world = World::new(&primary, None);
+        let stats = &world.shared.stats;
+        let mut client = world.client().await;
+        assert_eq!(client.query("BEGIN").await, 0);
+        assert_eq!(world.shared.registry.pinned(), 1);
+        assert_eq!(client.query("COMMIT").await, 0);
+        assert_eq!(world.shared.registry.pinned(), 0);
+        assert_eq!(client.query("BEGIN").await, 0);
+        assert_eq!(stats.bytes_from_clients.get(), 5 + 5 + 5 + 6 + 5 + 5);
+        // an OK packet each, and that of the login
+        assert_eq!(stats.bytes_to_clients.get(), 4 * 11);
+        drop(client);
+        net::sleep_until(net::now() + Duration::from_millis(50)).await;
+        assert_eq!(world.shared.registry.pinned(), 0);
+    });
+}
+
+#[test]
+fn commands_sent_right_behind_a_change_of_user_are_not_lost() {
+    run(|| async {
+        let primary = mock(|_, _| None);
+        let world = World::new(&primary, None);
+        let mut client = world.client().await;
+        let proof = native::respond(PASSWORD.as_bytes(), &client.scramble);
+        let mut change = b"\x11app\0\x14".to_vec();
+        change.extend_from_slice(&proof);
+        change.extend_from_slice(b"\0\x2d\0mysql_native_password\0");
+        let mut both = Vec::new();
+        frame(&change, 0, &mut both);
+        frame(b"\x0e", 0, &mut both);
+        client.send_raw(both);
+        assert_eq!(client.outcome().await, 0, "the change of user");
+        assert_eq!(client.outcome().await, 0, "the ping");
     });
 }

@@ -29,7 +29,7 @@ const CAPABILITIES: u64 = PROTOCOL_41
     | MULTI_RESULTS;
 
 /// The mock's, and so the client's.
-const PASSWORD: &str = "apppw";
+pub const PASSWORD: &str = "apppw";
 
 /// A server that answers each command as `answer` says, OK where it says nothing.
 pub fn mock(answer: impl Fn(u8, &str) -> Option<Answer> + Send + Sync + 'static) -> Mock {
@@ -139,10 +139,12 @@ impl World {
         net::spawn(crate::session::serve(session, self.shared.clone(), false));
         let mut client = Client {
             socket: Socket::from_fd(ours.into()).expect("the client's end"),
+            scramble: [0; 20],
             incoming: Assembler::new(1 << 24),
         };
         let greeting = client.receive().await.expect("a greeting");
         let greeting = handshake::Greeting::decode(&greeting).expect("a greeting");
+        client.scramble = greeting.scramble;
         let login = Response {
             capabilities: CAPABILITIES | CONNECT_WITH_DB,
             max_packet: 1 << 24,
@@ -216,6 +218,7 @@ fn keys() -> Arc<KeyPair> {
 /// A client that sends any bytes.
 pub struct Client {
     pub socket: Socket,
+    pub scramble: [u8; 20],
     incoming: Assembler,
 }
 

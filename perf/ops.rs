@@ -1,0 +1,183 @@
+//! The pure stages of a turn as things to repeat: for the benches (`perf/stages.rs`) and for counting
+//! instructions (`perf/count.rs`).
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use umpire::backend::{fit, initial_state, State, StateTable};
+use umpire::route::{route, Context};
+use umpire::sniff::{digest, sniff, Dialect, Sniffed};
+use umpire::topology::{
+    Address, Budget, Greeting, Group, Health, ReadYourWrites, Role, Server, ServerId, Target,
+};
+use umpire::wire::capabilities::{DEPRECATE_EOF, PROTOCOL_41, SESSION_TRACK};
+use umpire::wire::tracker::{Step, Tracker};
+use umpire::wire::{command, resultset, status};
+
+pub const DIALECT: Dialect = Dialect {
+    ansi_quotes: false,
+    no_backslash_escapes: false,
+    mariadb: true,
+    version: 101_119,
+    ambiguous_bytes: false,
+};
+
+pub const POINT_SELECT: &str = "SELECT c FROM sbtest1 WHERE id=12345";
+
+/// A stage's name and one pass through it.
+pub type Op = (&'static str, Box<dyn FnMut()>);
+
+pub fn all() -> Vec<Op> {
+    let classic = PROTOCOL_41 | SESSION_TRACK;
+    vec![
+        (
+            "sniff",
+            Box::new(|| {
+                black_box(sniffed(POINT_SELECT));
+            }),
+        ),
+        (
+            "digest",
+            Box::new(|| {
+                black_box(digest(black_box(POINT_SELECT.as_bytes()), DIALECT));
+            }),
+        ),
+        ("tracker", tracked(1, classic)),
+        ("tracker-deprecate-eof", tracked(1, classic | DEPRECATE_EOF)),
+        ("tracker-100-rows", tracked(100, classic)),
+        ("route-read", routed(POINT_SELECT, 0)),
+        (
+            "route-write",
+            routed("UPDATE sbtest1 SET k=k+1 WHERE id=12345", 0),
+        ),
+        ("route-after-write", routed(POINT_SELECT, 1)),
+        ("state-same", matched(false)),
+        ("state-other", matched(true)),
+        ("state-intern", interned()),
+    ]
+}
+
+fn sniffed(sql: &str) -> Sniffed {
+    sniff(black_box(sql.as_bytes()), true, DIALECT)
+}
+
+/// A whole text result as sysbench's point select gives it, walked to its end.
+fn tracked(rows: usize, capabilities: u64) -> Box<dyn FnMut()> {
+    let row = vec![Some("x".repeat(119))];
+    let mut reply = Vec::new();
+    let flags = status::AUTOCOMMIT;
+    resultset::encode(&["c"], &vec![row; rows], flags, capabilities, 1, &mut reply);
+    Box::new(move || {
+        let mut tracker = Tracker::new(command::QUERY, capabilities);
+        let mut rest = black_box(reply.as_slice());
+        while !tracker.done() {
+            let n = match tracker.step(rest) {
+                Ok(Step::Pass(n) | Step::Control { n, .. }) => n,
+                other => panic!("a whole reply does not end with {other:?}"),
+            };
+            rest = &rest[n..];
+        }
+        assert!(black_box(rest).is_empty());
+    })
+}
+
+fn routed(sql: &'static str, last_write: u64) -> Box<dyn FnMut()> {
+    let group = group();
+    let statement = sniffed(sql);
+    let mut context = Context {
+        now: if last_write > 0 { 2 } else { 1_000_000_000_000 },
+        last_write,
+        ..Context::default()
+    };
+    Box::new(move || {
+        context.seed = context.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let load = |server: ServerId| server.0;
+        black_box(route(
+            black_box(&statement),
+            black_box(&context),
+            &group,
+            &load,
+        ));
+    })
+}
+
+/// A connection's state against the one that a session wants: the same, or another schema and a SET.
+fn matched(differs: bool) -> Box<dyn FnMut()> {
+    let table = StateTable::new();
+    let have = table.intern(session_state());
+    let want = if differs {
+        let other = have.with_schema(b"other");
+        table.intern(other.with_variable(b"sql_mode", b"ANSI"))
+    } else {
+        Rc::clone(&have)
+    };
+    Box::new(move || {
+        black_box(fit(black_box(&have), black_box(&want)));
+    })
+}
+
+/// What a turn that changed the session's state costs more: the state looked up in the worker's table.
+fn interned() -> Box<dyn FnMut()> {
+    let table = StateTable::new();
+    let state = session_state();
+    let kept = table.intern(state.clone());
+    Box::new(move || {
+        let found = table.intern(black_box(state.clone()));
+        assert!(Rc::ptr_eq(&found, &kept));
+    })
+}
+
+fn session_state() -> State {
+    initial_state(45, &greeting())
+        .with_schema(b"sbtest")
+        .with_variable(b"time_zone", b"+00:00")
+}
+
+fn greeting() -> Greeting {
+    Greeting {
+        version: "10.11.19-MariaDB".into(),
+        capabilities: PROTOCOL_41 | SESSION_TRACK,
+        collation: 45,
+        auth_plugin: "mysql_native_password".into(),
+        collations: Arc::new(HashMap::new()),
+    }
+}
+
+/// A primary and two replicas, all well.
+fn group() -> Group {
+    let server = |index: u32| {
+        let role = if index == 0 {
+            Role::Primary
+        } else {
+            Role::Replica
+        };
+        let port = 3306 + index as u16;
+        Arc::new(Server {
+            id: ServerId(index),
+            address: Address::Tcp("127.0.0.1".into(), port),
+            target: Some(Target::Tcp(([127, 0, 0, 1], port).into())),
+            role,
+            weight: u32::from(index > 0),
+            health: Health {
+                alive: true,
+                writable: index == 0,
+                readable: true,
+                lag: None,
+                reason: String::new(),
+            },
+            budget: Arc::new(Budget::new(200)),
+        })
+    };
+    Group {
+        name: "main".into(),
+        index: 0,
+        read_write_split: true,
+        read_your_writes: ReadYourWrites::Timer,
+        read_your_writes_window: Duration::from_millis(300),
+        servers: (0..3).map(server).collect(),
+        primary: Some(0),
+        greeting: Arc::new(greeting()),
+    }
+}

@@ -1,0 +1,158 @@
+//! KILL by the ids that clients see, whichever worker and server connection the victim is on.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests block"
+)]
+
+mod common;
+
+use common::{code, needs, scalar, wait_until, Cluster, Login, Proxy, ProxyConfig, RawClient};
+use mysql::prelude::Queryable;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const PROCESS_KILL: u8 = 0x0c;
+
+fn proxy() -> Proxy {
+    let proxy = ProxyConfig::new(Cluster::shared()).start();
+    proxy.wait_for_readers(&[2, 3]);
+    proxy
+}
+
+/// A client whose statement sleeps; its outcome and the client come back.
+fn sleeper(proxy: &Proxy) -> (u32, JoinHandle<(mysql::Result<()>, mysql::Conn)>) {
+    let mut client = proxy.client();
+    let id = client.connection_id();
+    let running = std::thread::spawn(move || {
+        let outcome = client.query_drop("SELECT SLEEP(50)");
+        (outcome, client)
+    });
+    wait_until("the statement runs", || is_running(proxy, id));
+    (id, running)
+}
+
+fn is_running(proxy: &Proxy, id: u32) -> bool {
+    let sessions = proxy.ask_admin("SHOW SESSIONS");
+    sessions
+        .iter()
+        .any(|row| row[0] == id.to_string() && row.iter().any(|value| value == "running"))
+}
+
+/// What SELECT SLEEP tells when it was interrupted: an error, or on some servers the value 1.
+fn was_cut_short(started: Instant) -> bool {
+    started.elapsed() < Duration::from_secs(40)
+}
+
+#[test]
+fn kill_query_ends_the_statement_and_leaves_the_client() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    // so many that every worker has some
+    for _ in 0..4 {
+        let started = Instant::now();
+        let (id, running) = sleeper(&proxy);
+        proxy
+            .client()
+            .query_drop(format!("KILL QUERY {id}"))
+            .expect("killed");
+        let (_, mut victim) = running.join().expect("no panic");
+        assert!(was_cut_short(started));
+        assert_eq!(scalar(&mut victim, "SELECT 'alive'"), "alive");
+        assert_eq!(victim.connection_id(), id);
+    }
+}
+
+#[test]
+fn kill_closes_the_clients_connection() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    for _ in 0..4 {
+        let started = Instant::now();
+        let (id, running) = sleeper(&proxy);
+        proxy
+            .client()
+            .query_drop(format!("KILL {id}"))
+            .expect("killed");
+        let (outcome, mut victim) = running.join().expect("no panic");
+        assert!(was_cut_short(started));
+        assert!(outcome.is_err());
+        assert!(victim.query_drop("SELECT 1").is_err());
+    }
+    assert!(proxy.is_alive());
+}
+
+#[test]
+fn an_idle_client_in_a_transaction_is_closed_and_rolled_back() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    Cluster::shared().prepare(&["CREATE TABLE IF NOT EXISTS killed (a INT)"]);
+    let mut victim = proxy.client();
+    victim.query_drop("BEGIN").expect("BEGIN");
+    victim
+        .query_drop("INSERT INTO killed VALUES (1)")
+        .expect("INSERT");
+    let mut raw = RawClient::connect(proxy.port);
+    let id = victim.connection_id().to_le_bytes();
+    assert_eq!(raw.command(PROCESS_KILL, &id).expect("reply").error, None);
+    assert!(victim.query_drop("COMMIT").is_err());
+    assert_eq!(
+        Cluster::shared()
+            .primary()
+            .ask("SELECT COUNT(*) FROM app.killed"),
+        "0"
+    );
+}
+
+#[test]
+fn nobody_kills_another_user_or_what_is_not_there() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    let proxy = ProxyConfig::new(cluster).start();
+    let mut client = proxy.client();
+    let error = client.query_drop("KILL 4000000000").expect_err("unknown");
+    assert_eq!(code(&error), 1094);
+    let error = client
+        .query_drop("KILL QUERY 4000000000")
+        .expect_err("unknown");
+    assert_eq!(code(&error), 1094);
+    // a client that is still logging in is nobody's to kill
+    let silent = RawClient::open(proxy.port).expect("a greeting");
+    let error = client
+        .query_drop(format!("KILL {}", silent.hello.connection_id))
+        .expect_err("not his");
+    assert_eq!(code(&error), 1095);
+    assert_eq!(scalar(&mut client, "SELECT 1"), "1");
+}
+
+#[test]
+fn a_client_may_kill_its_own_statement_or_itself() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    let mut client = RawClient::login(proxy.port, &Login::default()).expect("login");
+    let id = client.hello.connection_id;
+    let reply = client.query(&format!("KILL QUERY {id}")).expect("reply");
+    assert_eq!(reply.error.map(|e| e.code), Some(1317));
+    assert_eq!(client.query("SELECT 1").expect("reply").error, None);
+    let reply = client.query(&format!("KILL {id}")).expect("reply");
+    assert_eq!(reply.error.map(|e| e.code), Some(1317));
+    assert!(client.closed_within(Duration::from_secs(10)));
+}
+
+#[test]
+fn the_clients_own_wait_timeout_closes_it() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    let mut client = RawClient::login(proxy.port, &Login::default()).expect("login");
+    let set = client.query("SET SESSION wait_timeout = 1").expect("reply");
+    assert_eq!(set.error, None);
+    let shown = client.query("SELECT @@wait_timeout").expect("reply");
+    assert_eq!(shown.value().as_deref(), Some("1"));
+    assert!(client.closed_within(Duration::from_secs(10)));
+    // a reset takes it back
+    let mut client = RawClient::login(proxy.port, &Login::default()).expect("login");
+    client.query("SET SESSION wait_timeout = 1").expect("reply");
+    assert_eq!(client.command(0x1f, b"").expect("reply").error, None);
+    common::pause(Duration::from_secs(2));
+    assert_eq!(client.query("SELECT 1").expect("still there").error, None);
+}
