@@ -53,10 +53,10 @@ wait_row() { # SQL-position-wait per kind
     i=${i%/}; i=${i##*/}
     [ "$i" != 0 ] || continue
     if [ "$(cat "$DIR/kind")" = mysql ]; then
-      [ "$(query "$i" "select wait_for_executed_gtid_set('$(query 0 'select @@global.gtid_executed' | tr -d '\n')', 60)")" = 0 ]
+      [ "$(query "$i" "select wait_for_executed_gtid_set('$(query 0 'select @@global.gtid_executed' | tr -d '\n')', 300)")" = 0 ]
     else
-      [ "$(query "$i" "select master_gtid_wait('$(query 0 'select @@gtid_binlog_pos')', 60)")" = 0 ]
-    fi || { echo "replica $i does not follow:" >&2; client "$i" -e 'show slave status\G' >&2 || true; exit 1; }
+      [ "$(query "$i" "select master_gtid_wait('$(query 0 'select @@gtid_binlog_pos')', 300)")" = 0 ]
+    fi || { echo "replica $i does not follow:" >&2; query "$i" 'show replica status' >&2 || true; exit 1; }
   done
 }
 

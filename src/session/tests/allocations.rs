@@ -32,12 +32,12 @@ async fn turn(client: &Client, command: &'static [u8], reply: usize) {
     assert_eq!(got, reply);
 }
 
-/// Enough for an allocation a turn, or one every hundred turns, to stand out.
-const TURNS: u64 = 10_000;
+/// Enough for an allocation a turn, or one in twenty of them, to stand out.
+const TURNS: u64 = 2_000;
 /// What the machine's other work may cause: a reply that arrives in two pieces, a queue that grows once.
-const CHANCE: u64 = TURNS / 500;
+const CHANCE: u64 = TURNS / 100;
 
-/// Allocations of the worker's thread in ten thousand turns, after a hundred others.
+/// Allocations of the worker's thread in two thousand turns, after a hundred others.
 fn in_many_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
     run(move || async move {
         let answer = |kind, text: &str| match kind {
