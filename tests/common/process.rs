@@ -47,6 +47,19 @@ pub fn signal(pid: u32, name: &str) {
         .expect("sh runs");
 }
 
+/// Every thread is stopped by a signal.
+pub fn stands_still(pid: u32) -> bool {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    tasks.flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('T'))
+    })
+}
+
 /// Waits for the end of a child; None when it still runs after `limit`.
 pub fn wait_for_exit(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let mut status = None;

@@ -135,6 +135,10 @@ impl Server {
     /// SIGSTOP: accepts connections (by its kernel backlog), answers nothing.
     pub fn freeze(&self) {
         signal(self.pid(), "STOP");
+        // on a loaded machine its threads go on for a moment, and one of them could still answer
+        super::wait_until("the server stands still", || {
+            process::stands_still(self.pid())
+        });
     }
 
     /// Ends `freeze`.
