@@ -438,13 +438,19 @@ fn set_up(cluster: &Cluster) {
     cluster.prepare(&borrowed);
 }
 
-/// The lane's tables as at the start. What its last session left must be gone for that.
+/// The lane's tables as at the start. What its last session left must be gone for that: a server may notice late that
+/// a client has vanished.
 fn clean_lane(cluster: &Cluster, lane: u64) {
     let mut root = cluster.primary().root();
-    wait_until("no prepared XA transaction is left", || {
+    wait_until("no XA transaction is left, prepared or active", || {
         root.query_drop(format!("XA ROLLBACK 'x{lane}'")).ok();
-        let left = common::rows(&mut root, "XA RECOVER");
-        !left.iter().any(|row| row[3] == format!("x{lane}"))
+        root.query_drop(format!("XA START 'x{lane}'")).is_ok()
+    });
+    root.query_drop(format!("XA END 'x{lane}'")).expect("XA END");
+    root.query_drop(format!("XA ROLLBACK 'x{lane}'"))
+        .expect("XA ROLLBACK");
+    wait_until("the lane's user lock is free", || {
+        common::rows(&mut root, &format!("SELECT IS_FREE_LOCK('l{lane}')"))[0][0] == "1"
     });
     for schema in [format!("d{lane}"), format!("e{lane}")] {
         root.query_drop("SET lock_wait_timeout = 20").expect("SET");
