@@ -12,6 +12,9 @@
 //! | [`session`] | one client: login, turn loop, transaction, prepared statements | everything below |
 //! | [`sniff`] | statement bytes → verb, read/write, hints, effects | wire |
 //! | [`route`] | sniffed + session state + snapshot → `Route` (pure) | sniff, topology |
+//! | [`plan`] | statement on sharded tables → what every shard runs, how the answers become one (pure) | topology |
+//! | [`scatter`] | runs a `Plan` on several leases | merge, plan, backend, net, wire |
+//! | [`merge`] | row streams → one | plan, wire |
 //! | [`relay`] | packets through, unparsed | backend, net, wire |
 //! | [`backend`] | server connection, pool, lease | net, wire, topology, observe, config |
 //! | [`net`] | sockets, ring, buffers, timers | wire, config |
@@ -28,10 +31,13 @@ pub mod admin;
 pub mod backend;
 pub mod config;
 pub mod control;
+pub mod merge;
 pub mod net;
 pub mod observe;
+pub mod plan;
 pub mod relay;
 pub mod route;
+pub mod scatter;
 pub mod session;
 pub mod sniff;
 pub mod throttle;

@@ -446,7 +446,8 @@ fn clean_lane(cluster: &Cluster, lane: u64) {
         root.query_drop(format!("XA ROLLBACK 'x{lane}'")).ok();
         root.query_drop(format!("XA START 'x{lane}'")).is_ok()
     });
-    root.query_drop(format!("XA END 'x{lane}'")).expect("XA END");
+    root.query_drop(format!("XA END 'x{lane}'"))
+        .expect("XA END");
     root.query_drop(format!("XA ROLLBACK 'x{lane}'"))
         .expect("XA ROLLBACK");
     wait_until("the lane's user lock is free", || {

@@ -1,0 +1,1 @@
+//! Several shards' rows → one result, streaming, with bounded buffers.

@@ -1,0 +1,1 @@
+//! Runs a plan on several leases at once and gives its answers to `merge`.
