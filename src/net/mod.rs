@@ -19,6 +19,7 @@
 //! | `ring`, `error` | io_uring, and why it cannot be had |
 //! | `buf`, `pool` | counted slices, and the receive buffers |
 //! | `timers`, `clock`, `task`, `wake` | deadlines, time, tasks, other threads |
+//! | `pooled` | futures whose memory is used again |
 mod buf;
 mod clock;
 mod connect;
@@ -28,6 +29,7 @@ mod life;
 mod listen;
 mod options;
 mod pool;
+mod pooled;
 mod queue;
 mod recv;
 mod ring;
@@ -47,6 +49,7 @@ pub use clock::{monotonic_nanos, now};
 pub use connect::connect;
 pub use error::{StartError, LEAST_KERNEL};
 pub use listen::{listen, Listener};
+pub use pooled::{pooled, Pooled};
 pub use socket::{Aborter, Socket};
 pub use task::{drive, finish, sleep_until, spawn, stop};
 pub use wake::{attach_wake, woken, Wake};

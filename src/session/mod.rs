@@ -236,7 +236,9 @@ impl Session {
             };
             let started = net::now();
             self.entry.set(Activity::Running, started);
-            if self.turn(command).await.is_err() || self.inbox.is_streaming() {
+            // a session between turns keeps nothing of them
+            let turn = net::pooled(self.turn(command)).await;
+            if turn.is_err() || self.inbox.is_streaming() {
                 // answered before its end was read: what follows would be taken for commands
                 return;
             }

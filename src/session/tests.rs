@@ -68,11 +68,19 @@ fn future_size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
     std::mem::size_of::<F>()
 }
 
+fn turn_size<F>(_: impl FnOnce(&'static mut super::Session, crate::relay::Command) -> F) -> usize {
+    std::mem::size_of::<F>()
+}
+
 #[test]
 fn an_idle_client_costs_little_memory() {
-    // its task is as large as the largest turn: rare steps are boxed while they last
+    // what a turn needs is lent to it: between turns a task has next to nothing
     let task = future_size(super::serve);
-    assert!(task <= 1200, "a session's task has {task} bytes");
+    assert!(task <= 320, "a session's task has {task} bytes");
+    // as large as the largest turn: rare steps are boxed while they last
+    let turn = turn_size(super::Session::turn);
+    assert!(turn <= 1200, "a turn has {turn} bytes");
     let session = std::mem::size_of::<super::Session>();
     assert!(session <= 416, "a session has {session} bytes");
+    println!("task {task}, turn {turn}, session {session}");
 }

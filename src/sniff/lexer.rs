@@ -59,7 +59,8 @@ enum Class {
     Other,
 }
 
-static CLASS: [Class; 256] = classes();
+const CLASSES: [Class; 256] = classes();
+static CLASS: [Class; 256] = CLASSES;
 
 const fn classes() -> [Class; 256] {
     let mut table = [Class::Other; 256];
@@ -132,34 +133,47 @@ impl<'a> Lexer<'a> {
     pub fn next(&mut self) -> Token {
         let qualified = std::mem::take(&mut self.after_dot);
         while let Some(&byte) = self.sql.get(self.at) {
+            // spaces and words are nearly all of a statement
             match CLASS[byte as usize] {
                 Class::Space => self.at += 1,
                 Class::Letter => return self.word(qualified),
-                Class::Digit => return self.number_or_name(qualified),
-                Class::Apostrophe => return self.text(byte),
-                Class::DoubleQuote if !self.dialect.ansi_quotes => return self.text(byte),
-                Class::DoubleQuote | Class::Backtick => return self.quoted(byte, qualified),
-                Class::At => return self.variable(),
-                Class::Dash if self.starts_dash_comment() => self.skip_line(),
-                Class::Hash => self.skip_line(),
-                Class::Slash if self.peek(1) == b'*' => self.comment(),
-                Class::Star if self.in_code_comment && self.peek(1) == b'/' => {
-                    self.in_code_comment = false;
-                    self.at += 2;
+                class => {
+                    if let Some(token) = self.other(byte, class, qualified) {
+                        return token;
+                    }
                 }
-                Class::Dot => return self.dot(),
-                Class::Colon if self.peek(1) == b'=' => return self.take(Kind::Assign, 2),
-                Class::Semicolon => return self.take(Kind::Semicolon, 1),
-                // The servers end a statement here or there at a NUL: not ours to guess.
-                Class::Nul => {
-                    self.trouble = true;
-                    self.at += 1;
-                }
-                _ => return self.take(Kind::Mark(byte), 1),
             }
         }
         self.trouble |= self.in_code_comment;
         self.take(Kind::End, 0)
+    }
+
+    /// What begins with this byte, which is neither space nor letter; None: a comment, or part of one.
+    fn other(&mut self, byte: u8, class: Class, qualified: bool) -> Option<Token> {
+        match class {
+            Class::Digit => return Some(self.number_or_name(qualified)),
+            Class::Apostrophe => return Some(self.text(byte)),
+            Class::DoubleQuote if !self.dialect.ansi_quotes => return Some(self.text(byte)),
+            Class::DoubleQuote | Class::Backtick => return Some(self.quoted(byte, qualified)),
+            Class::At => return Some(self.variable()),
+            Class::Dash if self.starts_dash_comment() => self.skip_line(),
+            Class::Hash => self.skip_line(),
+            Class::Slash if self.peek(1) == b'*' => self.comment(),
+            Class::Star if self.in_code_comment && self.peek(1) == b'/' => {
+                self.in_code_comment = false;
+                self.at += 2;
+            }
+            Class::Dot => return Some(self.dot()),
+            Class::Colon if self.peek(1) == b'=' => return Some(self.take(Kind::Assign, 2)),
+            Class::Semicolon => return Some(self.take(Kind::Semicolon, 1)),
+            // The servers end a statement here or there at a NUL: not ours to guess.
+            Class::Nul => {
+                self.trouble = true;
+                self.at += 1;
+            }
+            _ => return Some(self.take(Kind::Mark(byte), 1)),
+        }
+        None
     }
 
     /// The byte at this distance; 0 past the end, as the servers' scanners see it.
@@ -179,12 +193,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    #[inline(always)]
     fn word(&mut self, qualified: bool) -> Token {
         let start = self.at;
-        self.skip_name();
-        let entry = match self.sql.get(start..self.at) {
-            Some(word) if !qualified => words::find(word),
-            _ => &words::NAME,
+        let word = self.skip_name();
+        let entry = if qualified {
+            &words::NAME
+        } else {
+            words::find(word)
         };
         self.name(Kind::Word, entry, qualified, start)
     }
@@ -200,20 +216,24 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn skip_name(&mut self) {
-        let start = self.at;
-        let mut seen = 0;
-        while let Some(&byte) = self.sql.get(self.at) {
-            if !matches!(CLASS[byte as usize], Class::Letter | Class::Digit) {
+    #[inline]
+    fn skip_name(&mut self) -> &'a [u8] {
+        let rest = self.sql.get(self.at..).unwrap_or_default();
+        let (mut length, mut seen) = (0, 0);
+        for &byte in rest {
+            if !is_name_byte(byte) {
                 break;
             }
             seen |= byte;
-            self.at += 1;
+            length += 1;
         }
+        self.at += length;
+        let name = rest.get(..length).unwrap_or_default();
         // In a one-byte character set some of these bytes are spaces, and would part two words.
-        if seen >= 0x80 && std::str::from_utf8(&self.sql[start..self.at]).is_err() {
+        if seen >= 0x80 && std::str::from_utf8(name).is_err() {
             self.trouble = true;
         }
+        name
     }
 
     fn skip_digits(&mut self) {
@@ -383,6 +403,19 @@ impl<'a> Lexer<'a> {
     }
 }
 
+#[inline]
 fn is_name_byte(byte: u8) -> bool {
-    matches!(CLASS[byte as usize], Class::Letter | Class::Digit)
+    NAME_BYTE[byte as usize]
+}
+
+static NAME_BYTE: [bool; 256] = name_bytes();
+
+const fn name_bytes() -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = matches!(CLASSES[byte], Class::Letter | Class::Digit);
+        byte += 1;
+    }
+    table
 }

@@ -140,6 +140,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The next token, without the rules; never out of the statement.
+    #[inline]
     pub fn advance(&mut self) -> Token {
         if self.token.kind == Kind::Semicolon {
             return self.token;
@@ -148,6 +149,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The next token, even if that is behind the statement's semicolon.
+    #[inline]
     pub fn advance_anyhow(&mut self) -> Token {
         self.before2 = self.before.entry.word;
         self.before = self.token;
@@ -205,20 +207,26 @@ impl<'a> Scan<'a> {
     /// The rules for the current token.
     pub fn apply_rules(&mut self) {
         self.end_of_hints();
-        let token = self.token;
+        let (kind, qualified) = (self.token.kind, self.token.qualified);
         if self.is_query && matches!(self.before.entry.word, Word::Insert | Word::Replace) {
             self.insert_or_function();
         }
-        match token.kind {
-            Kind::Word if token.qualified => self.qualified_name(),
-            Kind::Word => self.keyword(token.entry.word),
-            Kind::Quoted if token.qualified => self.qualified_name(),
-            Kind::Mark(b'(') => self.open(),
-            Kind::Mark(b')') => self.depth -= 1,
-            Kind::Mark(b'.') => self.dot(),
+        match kind {
+            Kind::Word if !qualified => self.keyword(self.token.entry.word),
+            Kind::Word | Kind::Quoted if qualified => self.qualified_name(),
+            Kind::Mark(mark) => self.mark(mark),
             Kind::UserVariable => self.user_variable(),
             Kind::SystemVariable => self.system_variable(),
             Kind::Assign => self.unsure(Effects::ASSIGNS_USER_VARIABLE),
+            _ => {}
+        }
+    }
+
+    fn mark(&mut self, mark: u8) {
+        match mark {
+            b'(' => self.open(),
+            b')' => self.depth -= 1,
+            b'.' => self.dot(),
             _ => {}
         }
     }

@@ -64,42 +64,69 @@ pub(super) static NAME: Entry = Entry {
 };
 
 /// The entry of a word in any case; [`NAME`] when there is none.
+#[inline]
 pub(super) fn find(word: &[u8]) -> &'static Entry {
     if word.is_empty() || word.len() > LONGEST {
         return &NAME;
     }
-    let mut slot = slot(word);
-    while let Some(entry) = TABLE.get(SLOTS[slot] as usize) {
-        if entry.name.as_bytes().eq_ignore_ascii_case(word) {
-            return entry;
+    let (mut at, tag) = hash(word);
+    loop {
+        let slot = &SLOTS[at];
+        if slot.tag == tag {
+            match TABLE.get(slot.entry as usize) {
+                Some(entry) if is_same(entry.name.as_bytes(), word) => return entry,
+                _ => {}
+            }
         }
-        slot = (slot + 1) % SLOTS.len();
+        if slot.entry == FREE {
+            return &NAME;
+        }
+        at = (at + 1) % SLOTS.len();
     }
-    &NAME
+}
+
+/// Whether the word is this name, whose letters are all upper case.
+fn is_same(name: &[u8], word: &[u8]) -> bool {
+    let differs = |n: u8, w: u8| (n ^ w) & !(u8::from(n.is_ascii_uppercase()) << 5) != 0;
+    name.len() == word.len() && !name.iter().zip(word).any(|(&n, &w)| differs(n, w))
 }
 
 const LONGEST: usize = 34;
 const FREE: u16 = u16::MAX;
 const BITS: u32 = 12;
 
-static SLOTS: [u16; 1 << BITS] = slots();
+/// Place in the table, and more of the hash: other words that come to the same slot are told apart without
+/// a look at the table.
+#[derive(Clone, Copy)]
+struct Slot {
+    entry: u16,
+    tag: u16,
+}
 
-const fn slots() -> [u16; 1 << BITS] {
-    let mut slots = [FREE; 1 << BITS];
+static SLOTS: [Slot; 1 << BITS] = slots();
+
+const fn slots() -> [Slot; 1 << BITS] {
+    let free = Slot {
+        entry: FREE,
+        tag: 0,
+    };
+    let mut slots = [free; 1 << BITS];
     let mut i = 0;
     while i < TABLE.len() {
-        let mut at = slot(TABLE[i].name.as_bytes());
-        while slots[at] != FREE {
+        let (mut at, tag) = hash(TABLE[i].name.as_bytes());
+        while slots[at].entry != FREE {
             at = (at + 1) % slots.len();
         }
-        slots[at] = i as u16;
+        let entry = i as u16;
+        slots[at] = Slot { entry, tag };
         i += 1;
     }
     slots
 }
 
-/// Where the search for a word starts; the word is not empty. Bit 5 makes letters lower case.
-const fn slot(word: &[u8]) -> usize {
+/// Where the search for a word starts, and its tag; the word is not empty. Bit 5 makes letters lower case.
+#[inline]
+const fn hash(word: &[u8]) -> (usize, u16) {
     let n = word.len();
     let sample = [
         word[0] | 32,
@@ -108,7 +135,8 @@ const fn slot(word: &[u8]) -> usize {
         word[n - 1] | 32,
     ];
     let key = u32::from_le_bytes(sample) ^ (n as u32) << 8;
-    (key.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
+    let hash = (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((hash >> (64 - BITS)) as usize, (hash >> 32) as u16)
 }
 
 const fn verb(name: &'static str, word: Word, verb: Verb) -> Entry {
