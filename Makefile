@@ -5,7 +5,7 @@ CARGO ?= cargo
 ARGS ?=
 FUZZ_SECONDS ?= 60
 
-.PHONY: help build test check unit soak test-direct demo bench bench-build instructions flamegraph acceptance fuzz servers clean
+.PHONY: help build test check unit soak test-direct demo bench bench-build instructions turn flamegraph acceptance fuzz servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -41,6 +41,9 @@ bench-build: build     ## the load generator, target/release/examples/loadgen
 
 instructions:    ## instructions of each stage of a turn (callgrind) against perf/ceilings.txt
 	perf/callgrind.sh $(ARGS)
+
+turn: servers bench-build   ## instructions of a whole turn on the worker, by function, against perf/ceilings.txt
+	perf/turn.sh $(ARGS)
 
 flamegraph: servers bench-build   ## where one worker spends its time under load: target/flamegraph.svg
 	perf/flamegraph.sh $(ARGS)

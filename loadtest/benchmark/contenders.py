@@ -18,9 +18,11 @@ class Contender:
     program = None
     #: descriptors a client costs
     per_client = 0
+    #: what its log says when it serves clients, which may be after it listens
+    started = None
 
     def __init__(self, bench, port):
-        self.bench, self.port = bench, port
+        self.bench, self.port, self.starts = bench, port, 0
         self.process = None
 
     @property
@@ -39,14 +41,21 @@ class Contender:
         cpus = self.bench.cpus[:workers] if workers > 1 else [self.bench.proxy_cpu]
         self.home = self.bench.dir / f"{self.name.replace(' ', '-')}-{self.port}"
         self.home.mkdir(exist_ok=True)
+        self.starts += 1
         command = self.configure(cpus)
         with open(self.home / "log", "ab") as log:
             self.process = subprocess.Popen(
                 ["taskset", "-c", ",".join(map(str, cpus)), "setpriv", "--pdeathsig", "KILL", "--", *command],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | (environment or {}),
             )  # fmt: skip
-        machine.wait_listening(self.port, f"{self.name} ({self.home}/log)", lambda: self.process.poll() is None)
+        alive = lambda: self.process.poll() is None  # noqa: E731
+        machine.wait_listening(self.port, f"{self.name} ({self.home}/log)", alive)
+        if self.started:
+            machine.wait_until(self.says_started, f"{self.name} does not start ({self.home}/log)", alive)
         return self
+
+    def says_started(self):
+        return (self.home / "log").read_text(errors="replace").count(self.started) >= self.starts
 
     def stop(self):
         if self.process:
@@ -88,6 +97,7 @@ class Umpire(Contender):
     name = "umpire"
     split = False
     per_client = 1
+    started = "ready for clients"
 
     @property
     def program(self):

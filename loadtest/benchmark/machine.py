@@ -124,10 +124,14 @@ def listening(port):
 
 
 def wait_listening(port, name, alive=lambda: True):
-    deadline = time.monotonic() + 20
-    while not listening(port):
+    wait_until(lambda: listening(port), f"{name} does not listen on port {port}", alive)
+
+
+def wait_until(so, otherwise, alive=lambda: True):
+    deadline = time.monotonic() + 60
+    while not so():
         if time.monotonic() > deadline or not alive():
-            raise SystemExit(f"{name} does not listen on port {port}")
+            raise SystemExit(otherwise)
         time.sleep(0.05)
 
 

@@ -23,6 +23,9 @@ const REFUSAL_HOLDS: Duration = Duration::from_millis(250);
 const EXTRA_TICK: Duration = Duration::from_millis(5);
 /// Share of the maximum age by which connections opened together end apart.
 const AGE_SPREAD: f64 = 0.1;
+/// What waits for a slow client waits in its own queue: of the high-water mark, a server's connection gets this
+/// part, enough to go on at once.
+const SERVER_SHARE: usize = 4;
 const TOO_MANY_CONNECTIONS: u16 = 1040;
 const SHUTTING_DOWN: u16 = 1053;
 
@@ -148,6 +151,7 @@ impl Pool {
         let socket = net::connect(&endpoint(target), within)
             .await
             .map_err(connect_trouble)?;
+        socket.set_high_water(settings.high_water / SERVER_SHARE);
         socket.set_deadline(Some(deadline.min(net::now() + settings.login_timeout)));
         let mut channel = Channel::new(&socket, "login");
         let outcome = login::log_in(&mut channel, want).await;

@@ -69,6 +69,8 @@ pub struct Proxy {
     pub drain_timeout: Duration,
     /// Bytes queued for one receiver above which its peer is no longer read. Default 256 KiB.
     pub high_water: usize,
+    /// A worker without work looks for some this long before it sleeps. Default 0.
+    pub busy_poll: Duration,
     /// Largest command of a client (MySQL's max_allowed_packet). Default 1 GiB; 1153 above it.
     pub max_allowed_packet: usize,
     /// A pooled server connection is closed after this age. Default 3600 s.

@@ -30,6 +30,12 @@ const HIGH_WATER: Number = Number {
     range: 16 * 1024..64 * 1024 * 1024 + 1,
     default: 256 * 1024,
 };
+const BUSY_POLL: Number = Number {
+    key: "busy_poll_us",
+    unit: "microseconds",
+    range: 0..10_001,
+    default: 0,
+};
 const MAX_ALLOWED_PACKET: Number = Number {
     key: "max_allowed_packet",
     unit: "bytes",
@@ -87,6 +93,7 @@ pub(super) fn read(
         lease_timeout: in_ms(&mut section, &LEASE_TIMEOUT),
         drain_timeout: in_ms(&mut section, &DRAIN_TIMEOUT),
         high_water: count(&mut section, &HIGH_WATER) as usize,
+        busy_poll: Duration::from_micros(section.number(&BUSY_POLL)),
         max_allowed_packet: count(&mut section, &MAX_ALLOWED_PACKET) as usize,
         server_max_age: in_s(&mut section, &SERVER_MAX_AGE),
         server_idle_timeout: in_s(&mut section, &SERVER_IDLE_TIMEOUT),

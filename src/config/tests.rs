@@ -89,6 +89,7 @@ fn the_least_configuration_has_the_documented_defaults() {
         seconds.map(|d| d.as_secs_f64()),
         [3.0, 10.0, 28_800.0, 60.0, 10.0, 30.0, 3_600.0, 300.0]
     );
+    assert_eq!(proxy.busy_poll, Duration::ZERO);
     assert_eq!(
         (proxy.high_water, proxy.max_allowed_packet),
         (256 << 10, 1 << 30)

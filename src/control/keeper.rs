@@ -60,6 +60,8 @@ pub(super) struct Keeper {
     /// Of the groups, from the topology; and of single servers, from their checks.
     alarms: Vec<String>,
     draining: bool,
+    /// A worker did not take the last snapshot or the order to drain: it is sent again.
+    owed: bool,
 }
 
 impl Keeper {
@@ -87,6 +89,7 @@ impl Keeper {
             healths: Vec::new(),
             alarms: Vec::new(),
             draining: false,
+            owed: false,
         };
         keeper.watch_configured();
         keeper.refresh(Instant::now());
@@ -151,6 +154,7 @@ impl Keeper {
         }
         // At start, nothing is decided from what happens to be heard first.
         if self.published {
+            self.send_owed();
             self.refresh(at);
         }
     }
@@ -216,7 +220,18 @@ impl Keeper {
             "draining: no new clients; sessions end after their transaction"
         );
         for mailbox in self.mailboxes.iter() {
-            mailbox.send(Message::Drain(deadline));
+            self.owed |= !mailbox.send(Message::Drain(deadline));
+        }
+    }
+
+    /// What a worker did not take because its mailbox was full.
+    fn send_owed(&mut self) {
+        if !std::mem::take(&mut self.owed) {
+            return;
+        }
+        self.send_snapshot();
+        for mailbox in self.mailboxes.iter().filter(|_| self.draining) {
+            self.owed |= !mailbox.send(Message::Drain(self.config.proxy.drain_timeout));
         }
     }
 
@@ -304,13 +319,13 @@ impl Keeper {
             .collect()
     }
 
-    fn send_snapshot(&self) {
+    fn send_snapshot(&mut self) {
         if !self.published {
             return;
         }
         tracing::debug!(epoch = self.snapshot.epoch, "publishing a snapshot");
         for mailbox in self.mailboxes.iter() {
-            mailbox.send(Message::Snapshot(self.snapshot.clone()));
+            self.owed |= !mailbox.send(Message::Snapshot(self.snapshot.clone()));
         }
     }
 

@@ -5,7 +5,7 @@ use super::ring::{Completion, Ring};
 use super::slot::{Gather, Slot};
 use super::timers::{Nanos, Owner, Timers};
 use super::wake::Waking;
-use super::{clock, pool, Census, NetConfig, NetStats, StartError};
+use super::{clock, pool, prompt, Census, NetConfig, NetStats, StartError};
 use io_uring::types::{TimeoutFlags, Timespec};
 use io_uring::{opcode, squeue};
 use std::cell::RefCell;
@@ -85,12 +85,18 @@ pub(super) struct Driver {
     pub(super) waking: Option<Waking>,
     /// Sockets with something to send that is not on its way yet.
     pub(super) dirty: Vec<u32>,
+    /// Sockets whose prompt send is submitted, or about to be.
+    pub(super) prompt: Vec<u32>,
+    pub(super) prompt_works: bool,
+    /// Sockets that receive into large buffers.
+    pub(super) bulk_sockets: u32,
     /// Spare message storage: boxes, because a message keeps its address while it is in flight.
     #[allow(clippy::vec_box)]
     pub(super) gathers: Vec<Box<Gather>>,
     completions: Vec<Completion>,
     pub(super) config: NetConfig,
     pub(super) write_timeout: Nanos,
+    pub(super) busy_poll: Nanos,
     pub(super) now: Nanos,
     /// When the timeout in the ring comes up.
     armed: Option<Nanos>,
@@ -103,7 +109,8 @@ pub(super) struct Driver {
 
 impl Driver {
     fn new(config: NetConfig) -> Result<Driver, StartError> {
-        let ring = Ring::new(config.ring_entries, config.ring_completions)?;
+        let mut ring = Ring::new(config.ring_entries, config.ring_completions)?;
+        let prompt_works = prompt::works(&mut ring);
         let window = (config.small_buffers / 4).max(1);
         pool::create(
             ring.uring(),
@@ -121,9 +128,13 @@ impl Driver {
             timers: Timers::default(),
             waking: None,
             dirty: Vec::new(),
+            prompt: Vec::new(),
+            prompt_works,
+            bulk_sockets: 0,
             gathers: Vec::new(),
             completions: Vec::new(),
             write_timeout: clock::nanos(config.write_timeout),
+            busy_poll: clock::nanos(config.busy_poll),
             config,
             now: clock::start(),
             armed: None,
@@ -144,22 +155,46 @@ impl Driver {
         if wait {
             self.arm_timeout();
         }
-        self.ring.enter(wait);
-        self.stats.enters += 1;
+        if !(wait && self.busy_poll > 0 && self.spin()) {
+            self.ring.enter(wait);
+            self.stats.enters += 1;
+        }
+        let submitted = self.ring.is_submitted();
         self.now = clock::tick();
-        self.process();
+        let all = self.process();
+        if submitted && all && !self.prompt.is_empty() {
+            self.finish_prompt();
+        }
         self.fire_timers();
         !self.stopping
     }
 
-    fn process(&mut self) {
+    /// Looks for completions for a while instead of sleeping. False: there are none.
+    fn spin(&mut self) -> bool {
+        let until = clock::monotonic_nanos().saturating_add(self.busy_poll);
+        loop {
+            self.ring.enter(false);
+            self.stats.enters += 1;
+            if self.ring.has_completions() {
+                return true;
+            }
+            if clock::monotonic_nanos() >= until {
+                return false;
+            }
+        }
+    }
+
+    /// True: there were no more completions than were dealt with.
+    fn process(&mut self) -> bool {
         let mut batch = std::mem::take(&mut self.completions);
         self.ring.reap(&mut batch, self.config.batch);
         self.stats.events += batch.len() as u64;
+        let all = batch.len() < self.config.batch;
         for completion in batch.drain(..) {
             self.dispatch(completion);
         }
         self.completions = batch;
+        all
     }
 
     fn dispatch(&mut self, completion: Completion) {

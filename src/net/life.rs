@@ -145,6 +145,8 @@ impl Driver {
         let slot = &mut self.slots[index as usize];
         slot.invariants();
         if slot.released && !slot.lingering && !slot.in_flight() {
+            self.set_bulk(index, false);
+            let slot = &mut self.slots[index as usize];
             let generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
             *slot = Slot::vacant(generation);
             self.free.push(index);

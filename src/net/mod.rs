@@ -1,9 +1,9 @@
 //! Sockets, the ring, buffers and deadlines of one worker.
 //!
-//! The executor runs the tasks; sockets go through one io_uring per worker, in a thread-local that
-//! [`start`] makes and [`drive`] works. One pass of the driver: what tasks have queued is sent (one
-//! lone small send directly, several through the ring, the buffers of one socket as one message),
-//! one enter, the completions' bytes and ends are handed to their sockets, tasks are woken and run.
+//! The executor runs the driver, and the driver the tasks; sockets go through one io_uring per worker, in a thread-local that
+//! [`start`] makes and [`drive`] works. One pass of the driver: what tasks have queued is submitted (the
+//! buffers of one socket as one message), one enter sends it and waits for what comes, the completions'
+//! bytes and ends are handed to their sockets, tasks are woken and run.
 //! When nothing is runnable the worker sleeps in that enter; other threads wake it through [`Wake`].
 //! Nothing on a worker may wait for anything else (the executor's own timers, channels and files):
 //! it would not be woken.
@@ -14,7 +14,7 @@
 //! | file | what |
 //! |---|---|
 //! | `socket`, `listen`, `connect` | what tasks use |
-//! | `driver`, `recv`, `send` | the pass, and the two directions of a connection |
+//! | `driver`, `recv`, `send`, `prompt` | the pass, and the two directions of a connection |
 //! | `slot`, `queue`, `life` | the state of a connection, from its first day to its last |
 //! | `ring`, `error` | io_uring, and why it cannot be had |
 //! | `buf`, `pool` | counted slices, and the receive buffers |
@@ -30,6 +30,7 @@ mod listen;
 mod options;
 mod pool;
 mod pooled;
+mod prompt;
 mod queue;
 mod recv;
 mod ring;
@@ -51,7 +52,7 @@ pub use error::{StartError, LEAST_KERNEL};
 pub use listen::{listen, Listener};
 pub use pooled::{pooled, Pooled};
 pub use socket::{Aborter, Socket};
-pub use task::{drive, finish, sleep_until, spawn, stop};
+pub use task::{drive, finish, sleep_until, spawn, stop, yield_now};
 pub use wake::{attach_wake, woken, Wake};
 
 use std::net::SocketAddr;
@@ -63,6 +64,8 @@ use std::time::Duration;
 pub struct NetConfig {
     /// A peer that takes no byte although some are queued for it fails after this.
     pub write_timeout: Duration,
+    /// Without anything to do the worker looks for something this long before it sleeps.
+    pub busy_poll: Duration,
     /// Received bytes of one socket that nobody takes, above which its peer is no longer read.
     pub high_water: usize,
     /// TCP: a silent connection is probed after this, this often, this many times.
@@ -77,6 +80,9 @@ pub struct NetConfig {
     /// Receive buffers for connections with much to receive, made when first needed; 0: none.
     pub bulk_buffers: u16,
     pub bulk_size: usize,
+    /// Large buffers that the kernel may fill in one pass, for each connection that uses them: few, so that
+    /// what is received is sent on while it is in the CPU's cache, and so that little is held.
+    pub bulk_window: u16,
     /// Submission and completion entries of the ring.
     pub ring_entries: u32,
     pub ring_completions: u32,
@@ -88,6 +94,7 @@ impl Default for NetConfig {
     fn default() -> NetConfig {
         NetConfig {
             write_timeout: Duration::from_secs(60),
+            busy_poll: Duration::ZERO,
             high_water: 256 << 10,
             keepalive_idle: Duration::from_secs(60),
             keepalive_interval: Duration::from_secs(10),
@@ -97,6 +104,7 @@ impl Default for NetConfig {
             small_size: 4 << 10,
             bulk_buffers: 256,
             bulk_size: 32 << 10,
+            bulk_window: 4,
             ring_entries: 1024,
             ring_completions: 8192,
             batch: 512,
@@ -110,6 +118,14 @@ impl Default for NetConfig {
 /// A ring that cannot be had, with the cause and what to change.
 pub fn start(config: NetConfig) -> Result<(), StartError> {
     driver::install(config)
+}
+
+/// Changes what of [`NetConfig`] may change while the worker runs; see there.
+pub fn tune(write_timeout: Duration, busy_poll: Duration) {
+    driver::with(|driver| {
+        driver.write_timeout = clock::nanos(write_timeout);
+        driver.busy_poll = clock::nanos(busy_poll);
+    });
 }
 
 /// Whether a ring can be had here at all: for a clear error at start-up, before an executor is made (whose own
@@ -141,8 +157,8 @@ pub struct NetStats {
     /// System calls into the ring, and completions it returned.
     pub enters: u64,
     pub events: u64,
-    /// Sends by a direct system call, and through the ring.
-    pub direct_sends: u64,
+    /// Sends that were submitted to be done at once, and those that may take their time.
+    pub prompt_sends: u64,
     pub ring_sends: u64,
     /// Connections accepted, and accepts that failed for want of descriptors or memory.
     pub accepted: u64,
@@ -158,6 +174,11 @@ pub struct NetStats {
 /// What this worker's network has counted so far.
 pub fn stats() -> NetStats {
     driver::with(|driver| driver.stats)
+}
+
+/// Gives memory back that was needed for a while and no longer is. To be called about once a second.
+pub fn tidy() {
+    pool::tidy(pool::BULK);
 }
 
 /// What is open, to find what leaks.

@@ -81,12 +81,40 @@ pub(super) fn widen(group: u16) {
     });
 }
 
+/// Buffers of the group that the kernel may have at a time.
+pub(super) fn set_window(group: u16, window: u32) {
+    with(group, |pool| {
+        let most = u32::from(pool.entries);
+        pool.window.set(window.clamp(1, most) as u16);
+    });
+}
+
+/// Gives the group's memory back to the system if nothing was received into it since the last call.
+pub(super) fn tidy(group: u16) {
+    with(group, Pool::tidy);
+}
+
 /// Buffers held outside of the rings, both groups.
 pub(super) fn out() -> usize {
     [SMALL, BULK]
         .into_iter()
         .filter_map(|group| with(group, Pool::out))
         .sum()
+}
+
+/// Bytes of the group's memory that are resident.
+#[cfg(test)]
+pub(super) fn resident(group: u16) -> usize {
+    with(group, |pool| {
+        let length = usize::from(pool.entries) * pool.size;
+        let mut pages = vec![0u8; length.div_ceil(4096)];
+        // SAFETY: our own mapping, page-aligned, and a byte for each of its pages.
+        let done =
+            unsafe { libc::mincore(pool.memory.as_ptr().cast(), length, pages.as_mut_ptr()) };
+        assert_eq!(done, 0);
+        pages.iter().filter(|&&page| page & 1 == 1).count() * 4096
+    })
+    .unwrap_or(0)
 }
 
 #[inline]
@@ -128,6 +156,9 @@ struct Pool {
     window: Cell<u16>,
     spare: RefCell<Vec<u16>>,
     references: Box<[Cell<u32>]>,
+    /// Filled by the kernel since the last `tidy`, or since the memory was given back.
+    filled: Cell<bool>,
+    resident: Cell<bool>,
 }
 
 impl Pool {
@@ -167,6 +198,8 @@ impl Pool {
             window: Cell::new(window.min(entries)),
             spare: RefCell::new((0..entries).rev().collect()),
             references: (0..entries).map(|_| Cell::new(0)).collect(),
+            filled: Cell::new(false),
+            resident: Cell::new(false),
         })
     }
 
@@ -180,6 +213,7 @@ impl Pool {
             "the kernel filled a buffer that is in use"
         );
         references.set(1);
+        self.filled.set(true);
         self.provided.set(self.provided.get().saturating_sub(1));
         Some(self.start(index))
     }
@@ -241,6 +275,18 @@ impl Pool {
     fn start(&self, index: u16) -> NonNull<u8> {
         // SAFETY: `index` is below `entries`, so the result is inside the mapping.
         unsafe { self.memory.add(usize::from(index) * self.size) }
+    }
+
+    fn tidy(&self) {
+        if self.filled.replace(false) {
+            self.resident.set(true);
+        } else if self.resident.get() && self.out() == 0 {
+            self.resident.set(false);
+            let length = usize::from(self.entries) * self.size;
+            // SAFETY: our own mapping, of exactly this length, and no buffer is out: nobody reads what is in it.
+            // The kernel may fill the provided ones later, on new pages.
+            unsafe { libc::madvise(self.memory.as_ptr().cast(), length, libc::MADV_DONTNEED) };
+        }
     }
 
     /// Less than a quarter is left.

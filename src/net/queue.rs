@@ -32,9 +32,11 @@ impl Queue {
     #[inline]
     pub(super) fn pop_front(&mut self) -> Option<Buf> {
         let buf = self.first.take()?;
-        self.first = self.rest.pop_front();
-        if self.first.is_none() && self.rest.capacity() > KEEP {
-            self.rest = VecDeque::new();
+        if !self.rest.is_empty() {
+            self.first = self.rest.pop_front();
+            if self.rest.is_empty() && self.rest.capacity() > KEEP {
+                self.rest = VecDeque::new();
+            }
         }
         Some(buf)
     }
@@ -61,6 +63,10 @@ impl Queue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_none()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
     }
 
     /// More than one entry.

@@ -91,10 +91,23 @@ impl Driver {
         }
         slot.streak = 0;
         if slot.bulk || self.has_bulk() {
-            let slot = &mut self.slots[index as usize];
-            slot.bulk = !slot.bulk;
+            self.set_bulk(index, !self.slots[index as usize].bulk);
             self.cancel_recv(index);
         }
+    }
+
+    pub(super) fn set_bulk(&mut self, index: u32, bulk: bool) {
+        let slot = &mut self.slots[index as usize];
+        if std::mem::replace(&mut slot.bulk, bulk) == bulk {
+            return;
+        }
+        if bulk {
+            self.bulk_sockets += 1;
+        } else {
+            self.bulk_sockets -= 1;
+        }
+        let window = u32::from(self.config.bulk_window) * self.bulk_sockets.max(1);
+        pool::set_window(pool::BULK, window);
     }
 
     /// The large buffers are made when first asked for.
@@ -103,7 +116,7 @@ impl Driver {
             return self.config.bulk_buffers != 0;
         }
         let (count, size) = (self.config.bulk_buffers, self.config.bulk_size);
-        let window = (count / 16).max(1);
+        let window = self.config.bulk_window.clamp(1, count);
         if let Err(error) = pool::create(self.ring.uring(), pool::BULK, count, size, window) {
             tracing::warn!(%error, "no large receive buffers: going on with small ones");
             self.config.bulk_buffers = 0;
@@ -137,11 +150,10 @@ impl Driver {
             // armed anew too; the kernel gets new buffers before the same enter
             libc::ENOBUFS => {
                 self.stats.starved += 1;
-                pool::widen(if self.slots[index as usize].bulk {
-                    pool::BULK
-                } else {
-                    pool::SMALL
-                });
+                // of large buffers there are few on purpose
+                if !self.slots[index as usize].bulk {
+                    pool::widen(pool::SMALL);
+                }
             }
             _ => {
                 self.fail(index, errno);

@@ -92,6 +92,17 @@ impl Ring {
         self.submit(u32::from(wait), ENTER_GETEVENTS);
     }
 
+    /// Everything that was pushed is with the kernel.
+    pub(super) fn is_submitted(&mut self) -> bool {
+        let mut queue = self.uring.submission();
+        queue.sync();
+        queue.is_empty() && self.overflow.is_empty()
+    }
+
+    pub(super) fn has_completions(&mut self) -> bool {
+        !self.uring.completion().is_empty()
+    }
+
     /// Copies up to `most` completions out, so that one batch stays short.
     pub(super) fn reap(&mut self, into: &mut Vec<Completion>, most: usize) {
         into.extend(self.uring.completion().take(most).map(|c| Completion {

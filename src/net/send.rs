@@ -1,18 +1,21 @@
 //! The send side: buffers queue up and go out once a pass, several as one message. At most one send
-//! of a socket is in flight; its buffers stay in the queue until the kernel says how much it took.
+//! of a socket is in flight; its buffers stay in the queue until it is known how much the kernel took.
+//!
+//! A small send is *prompt*: the kernel must take all of it while it is submitted, or report how much it
+//! took. Silence means success, so that the usual send costs no completion, no second pass and no system
+//! call of its own: it travels with the enter that waits for what comes next.
 use super::buf::Buf;
 use super::driver::{note_waker, user_data, wake, Driver, Op};
-use super::slot::{Gather, Slot};
+use super::slot::{Gather, Slot, GATHER};
 use super::timers::{Nanos, NEVER};
-use io_uring::{opcode, types};
+use io_uring::{opcode, squeue, types};
 use std::io;
 use std::os::fd::RawFd;
 use std::task::{Poll, Waker};
 
-/// Up to this many bytes a lone send goes out by a direct system call.
-const DIRECT_BYTES: usize = 64 << 10;
-/// Up to this many buffers, too.
-const DIRECT_PARTS: usize = 8;
+/// Up to this many bytes a send is prompt: what a socket's buffer usually has room for.
+const PROMPT_BYTES: usize = 64 << 10;
+pub(super) const PROMPT: i32 = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
 
 /// A stalled send is looked at this often within the write timeout.
 const STALL_CHECKS: u64 = 4;
@@ -34,76 +37,92 @@ impl Driver {
         }
     }
 
-    /// Sends everything queued since the last pass. A lone small send goes out directly: that saves
-    /// its completion. Several go through the ring, with the enter that follows anyway.
+    /// Sends everything queued since the last pass, with the enter that follows: small sends in the order in
+    /// which they were queued, then the large ones, which would keep them waiting.
     pub(super) fn flush(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
-        if let [index] = dirty[..] {
-            if self.is_direct(index) {
-                self.send_directly(index);
+        dirty.retain(|&index| {
+            let large = self.slots[index as usize].queued > PROMPT_BYTES;
+            if !large {
+                self.begin_send(index);
             }
-        }
+            large
+        });
         for index in dirty.drain(..) {
-            if std::mem::take(&mut self.slots[index as usize].dirty) {
-                self.start_send(index);
-            }
+            self.begin_send(index);
         }
         self.dirty = dirty;
     }
 
-    fn is_direct(&self, index: u32) -> bool {
-        let slot = &self.slots[index as usize];
-        slot.dirty && may_send(slot) && slot.queued <= DIRECT_BYTES
-    }
-
-    fn send_directly(&mut self, index: u32) {
-        let slot = &self.slots[index as usize];
-        let Some(fd) = slot.raw_fd() else { return };
-        self.stats.direct_sends += 1;
-        match send_now(fd, slot) {
-            Ok(taken) => self.on_taken(index, taken),
-            // the ring's send waits until there is room
-            Err(libc::EAGAIN | libc::EINTR | libc::ENOBUFS | libc::ENOMEM) => {}
-            Err(errno) => self.fail(index, errno),
+    fn begin_send(&mut self, index: u32) {
+        if std::mem::take(&mut self.slots[index as usize].dirty) {
+            self.start_send(index, true);
         }
     }
 
-    fn start_send(&mut self, index: u32) {
+    /// `first`: nothing of the queue was tried before.
+    fn start_send(&mut self, index: u32, first: bool) {
         let slot = &mut self.slots[index as usize];
         let Some(fd) = slot.raw_fd() else { return };
         if !may_send(slot) {
             return;
         }
-        let Some(first) = slot.queue.first() else {
-            return;
-        };
+        let prompt = first && self.prompt_works && may_be_prompt(slot);
+        let flags = if prompt { PROMPT } else { libc::MSG_NOSIGNAL };
         let entry = if slot.queue.is_long() {
             let mut gather = self.gathers.pop().unwrap_or_else(Gather::new);
             let message = gather.fill(&slot.queue);
             slot.gather = Some(gather);
             opcode::SendMsg::new(types::Fd(fd), message)
-                .flags(libc::MSG_NOSIGNAL as u32)
+                .flags(flags as u32)
                 .build()
         } else {
-            let length = u32::try_from(first.len()).unwrap_or(u32::MAX);
-            opcode::Send::new(types::Fd(fd), first.as_ptr(), length)
-                .flags(libc::MSG_NOSIGNAL)
+            let Some(buf) = slot.queue.first() else {
+                return;
+            };
+            let length = u32::try_from(buf.len()).unwrap_or(u32::MAX);
+            opcode::Send::new(types::Fd(fd), buf.as_ptr(), length)
+                .flags(flags)
                 .build()
         };
+        let entry = entry.user_data(user_data(Op::Send, slot.generation, index));
         slot.sending = true;
+        if prompt {
+            slot.prompt = slot.queued as u32;
+            self.prompt.push(index);
+            self.ring.push(entry.flags(squeue::Flags::SKIP_SUCCESS));
+            self.stats.prompt_sends += 1;
+            return;
+        }
         let due = slot
             .progress
             .saturating_add(self.write_timeout / STALL_CHECKS);
-        self.ring
-            .push(entry.user_data(user_data(Op::Send, slot.generation, index)));
+        self.ring.push(entry);
         self.stats.ring_sends += 1;
         self.schedule(index, due);
+    }
+
+    /// Prompt sends that were submitted and of which no completion came are done. To be called when all
+    /// completions of the enter have been dealt with.
+    pub(super) fn finish_prompt(&mut self) {
+        let mut prompt = std::mem::take(&mut self.prompt);
+        for index in prompt.drain(..) {
+            let taken = self.slots[index as usize].prompt;
+            if taken > 0 {
+                self.on_send(index, taken as i32);
+                self.settle(index);
+            }
+        }
+        self.prompt = prompt;
     }
 
     pub(super) fn on_send(&mut self, index: u32, result: i32) {
         let slot = &mut self.slots[index as usize];
         slot.sending = false;
-        self.gathers.extend(slot.gather.take());
+        let prompt = std::mem::take(&mut slot.prompt) > 0;
+        if let Some(gather) = slot.gather.take() {
+            self.gathers.push(gather);
+        }
         if slot.error != 0 || slot.released {
             slot.queue.clear();
             slot.queued = 0;
@@ -111,10 +130,12 @@ impl Driver {
         }
         match result {
             0.. => self.on_taken(index, result as usize),
+            // not taken now: the next send waits until there is room
             _ if matches!(-result, libc::EAGAIN | libc::EINTR | libc::ECANCELED) => {}
+            _ if prompt && matches!(-result, libc::ENOBUFS | libc::ENOMEM) => {}
             _ => self.fail(index, -result),
         }
-        self.start_send(index);
+        self.start_send(index, false);
     }
 
     fn on_taken(&mut self, index: u32, taken: usize) {
@@ -177,39 +198,9 @@ fn may_send(slot: &Slot) -> bool {
     !slot.sending && slot.error == 0 && !slot.released && !slot.queue.is_empty()
 }
 
-/// A send that does not block; Err: errno.
-fn send_now(fd: RawFd, slot: &Slot) -> Result<usize, i32> {
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    let mut parts = [libc::iovec {
-        iov_base: std::ptr::null_mut(),
-        iov_len: 0,
-    }; DIRECT_PARTS];
-    let mut count = 0;
-    for (part, buf) in parts.iter_mut().zip(slot.queue.iter()) {
-        *part = libc::iovec {
-            iov_base: buf.as_ptr().cast_mut().cast(),
-            iov_len: buf.len(),
-        };
-        count += 1;
-    }
-    let taken = if count == 1 {
-        // SAFETY: the part is the queue's first buffer, which the slot holds during the call.
-        unsafe { libc::send(fd, parts[0].iov_base, parts[0].iov_len, flags) }
-    } else {
-        // SAFETY: all zeroes is a valid msghdr; the parts are buffers that the slot holds during
-        // the call, and sendmsg only reads them.
-        unsafe {
-            let mut message: libc::msghdr = std::mem::zeroed();
-            message.msg_iov = parts.as_mut_ptr();
-            message.msg_iovlen = count;
-            libc::sendmsg(fd, &message, flags)
-        }
-    };
-    usize::try_from(taken).map_err(|_| {
-        io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO)
-    })
+/// Small, all of it in one message, and nobody waits for its end: the worker may sleep when it is done.
+fn may_be_prompt(slot: &Slot) -> bool {
+    slot.queued <= PROMPT_BYTES && slot.queue.len() <= GATHER && slot.drain_waker.is_none()
 }
 
 /// Sent bytes that the peer's system (TCP) or the peer (Unix) has not taken yet.

@@ -39,6 +39,8 @@ pub(super) struct Slot {
     pub(super) unacknowledged: i32,
     /// The message of the send that is in flight, if it gathers several buffers.
     pub(super) gather: Option<Box<Gather>>,
+    /// Bytes of the prompt send that was submitted and whose fate is not known yet; 0: none.
+    pub(super) prompt: u32,
 
     pub(super) timer: Option<TimerId>,
     pub(super) timer_due: Nanos,
@@ -91,6 +93,7 @@ impl Slot {
             progress: 0,
             unacknowledged: 0,
             gather: None,
+            prompt: 0,
             timer: None,
             timer_due: NEVER,
             address: None,
@@ -129,6 +132,7 @@ impl Slot {
         debug_assert!(self.received.is_empty() == (self.received_bytes == 0));
         debug_assert!(self.queue.is_empty() == (self.queued == 0));
         debug_assert!(self.gather.is_none() || self.sending);
+        debug_assert!(self.prompt == 0 || self.sending);
         debug_assert!(!self.lingering || self.released);
     }
 }

@@ -1,56 +1,177 @@
 //! Tasks of a worker and the loop that drives them.
 //!
-//! The executor cannot say whether tasks are still runnable, so every task's polls are counted: the
-//! driver yields until a round ran none, and only then lets the kernel put the worker to sleep.
+//! The executor runs one task, [`drive`]; the others are polled by it, in the order in which they were
+//! woken. A task of the executor's own costs about 300 instructions more a poll and its atomic reference
+//! counts, and the executor cannot say whether tasks are still runnable, which has to be known before the
+//! worker sleeps. A waker here is a number, so that cloning and dropping one is free.
 use super::clock;
 use super::driver::{self, Driver};
 use super::timers::{Nanos, Owner, TimerId};
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::time::Instant;
 
 /// After this many rounds with runnable tasks the sockets get their turn anyway.
 const ROUNDS: usize = 32;
+/// Passes after which the executor runs what else it has.
+const YIELD_EVERY: u32 = 1024;
 
 thread_local! {
-    static POLLS: Cell<u64> = const { Cell::new(0) };
+    /// Never dropped with the thread: a task that has not ended by then may need what is gone already.
+    static TASKS: ManuallyDrop<RefCell<Tasks>> = const { ManuallyDrop::new(RefCell::new(Tasks::NONE)) };
 }
 
-/// Spawns a task of this worker, counted so that the driver knows when to block. The task must end
-/// by itself: the executor leaks cancelled ones.
-pub fn spawn<F: Future<Output = ()> + 'static>(task: F) {
-    glommio::spawn_local(Counted(task)).detach();
+type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Per worker. A task is in `ready` exactly if it is `woken`.
+struct Tasks {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    ready: VecDeque<u32>,
 }
 
-struct Counted<F>(F);
+struct Place {
+    /// Of the task that is here, so that a waker of an earlier one does nothing.
+    generation: u32,
+    woken: bool,
+    /// None: free, or being polled.
+    task: Option<Boxed>,
+}
 
-impl<F: Future> Future for Counted<F> {
-    type Output = F::Output;
+impl Tasks {
+    const NONE: Tasks = Tasks {
+        places: Vec::new(),
+        free: Vec::new(),
+        ready: VecDeque::new(),
+    };
+
+    fn add(&mut self, task: Boxed) {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place {
+                generation: 0,
+                woken: false,
+                task: None,
+            });
+            (self.places.len() - 1) as u32
+        });
+        let place = &mut self.places[index as usize];
+        place.task = Some(task);
+        place.woken = true;
+        self.ready.push_back(index);
+    }
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        POLLS.set(POLLS.get().wrapping_add(1));
-        // SAFETY: the only field is pinned with the structure: it is never moved out, the structure
-        // has no Drop, and it is Unpin only if the field is.
-        unsafe { self.map_unchecked_mut(|counted| &mut counted.0) }.poll(cx)
+    fn wake(&mut self, id: Id) {
+        match self.places.get_mut(id.index as usize) {
+            Some(place) if place.generation == id.generation && !place.woken => {
+                place.woken = true;
+                self.ready.push_back(id.index);
+            }
+            _ => {}
+        }
     }
+
+    /// The task that was woken first, to be polled; None: none is runnable.
+    #[inline]
+    fn take(&mut self) -> Option<(Id, Boxed)> {
+        loop {
+            let index = self.ready.pop_front()?;
+            let place = self.places.get_mut(index as usize)?;
+            place.woken = false;
+            let generation = place.generation;
+            match place.task.take() {
+                Some(task) => return Some((Id { index, generation }, task)),
+                // it ended after it was woken
+                None => self.free.push(index),
+            }
+        }
+    }
+
+    #[inline]
+    fn put_back(&mut self, id: Id, task: Boxed) {
+        self.places[id.index as usize].task = Some(task);
+    }
+
+    fn end(&mut self, id: Id) {
+        let place = &mut self.places[id.index as usize];
+        place.generation = place.generation.wrapping_add(1);
+        // woken while it ended: the place is given away when that has been taken out of the queue
+        if !std::mem::take(&mut place.woken) {
+            self.free.push(id.index);
+        }
+    }
+}
+
+/// Which task a waker wakes.
+#[derive(Clone, Copy)]
+struct Id {
+    index: u32,
+    generation: u32,
+}
+
+impl Id {
+    /// The waker holds nothing but the number: it may be kept, cloned and dropped anywhere. Used on a thread
+    /// other than the task's worker it wakes nobody, or somebody who finds nothing to do.
+    fn waker(self) -> Waker {
+        let data = u64::from(self.generation) << 32 | u64::from(self.index);
+        let data = std::ptr::without_provenance(data as usize);
+        // SAFETY: the functions of the table use the pointer as a number only, and are thread-safe.
+        unsafe { Waker::from_raw(RawWaker::new(data, &WAKER)) }
+    }
+
+    fn of(data: *const ()) -> Id {
+        let data = data.addr() as u64;
+        Id {
+            index: data as u32,
+            generation: (data >> 32) as u32,
+        }
+    }
+}
+
+const _: () = assert!(usize::BITS == 64, "a waker is a number of 64 bits");
+
+static WAKER: RawWakerVTable =
+    RawWakerVTable::new(|data| RawWaker::new(data, &WAKER), wake, wake, |_| {});
+
+#[inline]
+fn wake(data: *const ()) {
+    with(|tasks| tasks.wake(Id::of(data)));
+}
+
+/// Nothing of a task runs within `f`.
+#[inline]
+fn with<R>(f: impl FnOnce(&mut Tasks) -> R) -> R {
+    TASKS.with(|tasks| f(&mut tasks.borrow_mut()))
+}
+
+/// Spawns a task of this worker. It must end by itself.
+pub fn spawn<F: Future<Output = ()> + 'static>(task: F) {
+    let task = Box::pin(task);
+    with(|tasks| tasks.add(task));
 }
 
 /// Drives the sockets of this worker until [`stop`]: everything runnable runs, then one pass. To be
 /// awaited by one task of the executor; all others go through [`spawn`].
 pub async fn drive() {
+    let mut passes = 0u32;
     loop {
-        let idle = run_ready().await;
+        let idle = run_ready();
         if !driver::with(|driver| driver.pass(idle)) {
             break;
+        }
+        passes = passes.wrapping_add(1);
+        if passes % YIELD_EVERY == 0 {
+            glommio::executor().yield_now().await;
         }
     }
 }
 
-/// Closes the ring and all that is open on it. To be called when the executor has ended: until then its other
-/// tasks may still be polled, and need their sockets.
+/// Closes the ring and all that is open on it. To be called when the executor has ended: until then tasks may
+/// still be polled, and need their sockets.
 pub fn finish() {
     driver::uninstall();
 }
@@ -61,15 +182,46 @@ pub fn stop() {
 }
 
 /// True: nothing is runnable any more.
-async fn run_ready() -> bool {
+fn run_ready() -> bool {
     for _ in 0..ROUNDS {
-        let before = POLLS.get();
-        glommio::executor().yield_now().await;
-        if POLLS.get() == before {
+        let count = with(|tasks| tasks.ready.len());
+        if count == 0 {
             return true;
+        }
+        // those that are woken meanwhile come in the next round
+        for _ in 0..count {
+            let Some((id, task)) = with(Tasks::take) else {
+                break;
+            };
+            run(id, task);
         }
     }
     false
+}
+
+#[inline]
+fn run(id: Id, mut task: Boxed) {
+    let waker = id.waker();
+    match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Pending => with(|tasks| tasks.put_back(id, task)),
+        Poll::Ready(()) => {
+            drop(task);
+            with(|tasks| tasks.end(id));
+        }
+    }
+}
+
+/// Lets the other runnable tasks run first.
+pub async fn yield_now() {
+    let mut yielded = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Ends at `deadline` (resolution: a tick of the driver, 1 ms; never early).

@@ -1,5 +1,4 @@
 //! New clients: accepted here, or handed to the least loaded worker.
-use super::mailbox::Message;
 use super::Worker;
 use crate::net::{self, Socket};
 use crate::session;
@@ -26,22 +25,27 @@ pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
     }
 }
 
-/// Serves the client here unless another worker has clearly fewer.
+/// Serves the client here unless another worker has clearly fewer, those on their way to it included.
 fn place(worker: &Rc<Worker>, socket: OwnedFd) {
-    let mine = worker.shared.stats.clients.get();
-    let least = worker
-        .all_stats
-        .iter()
-        .enumerate()
-        .min_by_key(|(_, stats)| stats.clients.get());
-    if let Some((index, stats)) = least {
-        // an eighth more than the least loaded is even enough
-        if index != worker.shared.worker && mine > stats.clients.get() + UNEVEN + mine / 8 {
-            worker.mailboxes[index].send(Message::Accepted(socket));
-            return;
-        }
-    }
+    let me = worker.shared.worker;
+    let loads = worker.all_stats.iter().zip(&worker.mailboxes);
+    let loads = loads.map(|(stats, mailbox)| stats.clients.get() + mailbox.incoming());
+    let socket = match chosen(me, loads) {
+        Some(other) => match worker.mailboxes[other].hand_over(socket) {
+            Ok(()) => return,
+            Err(socket) => socket,
+        },
+        None => socket,
+    };
     serve(worker, socket);
+}
+
+/// The worker that should get a new client instead of `me`, if any.
+fn chosen(me: usize, loads: impl Iterator<Item = u64> + Clone) -> Option<usize> {
+    let mine = loads.clone().nth(me)?;
+    let (other, least) = loads.enumerate().min_by_key(|(_, load)| *load)?;
+    // an eighth more than the least loaded is even enough
+    (other != me && mine > least + UNEVEN + mine / 8).then_some(other)
 }
 
 /// Starts a session's task.
@@ -85,5 +89,40 @@ impl<F: Future<Output = ()>> Future for Contained<F> {
             Ok(poll) => poll.map(Ok),
             Err(_) => Poll::Ready(Err(())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_client_goes_to_a_worker_with_clearly_fewer() {
+        let chosen = |me, loads: &[u64]| chosen(me, loads.iter().copied());
+        assert_eq!(chosen(0, &[0, 0]), None);
+        assert_eq!(chosen(0, &[4, 0]), None);
+        assert_eq!(chosen(0, &[5, 0]), Some(1));
+        assert_eq!(chosen(1, &[90, 110, 80]), Some(2));
+        assert_eq!(chosen(0, &[90, 110, 80]), None);
+        assert_eq!(chosen(0, &[7]), None);
+    }
+
+    /// All clients come in on one worker, and those that it hands on are served late.
+    #[test]
+    fn hand_overs_under_way_do_not_pile_up_on_one_worker() {
+        let (mut served, mut incoming) = ([0u64; 4], [0u64; 4]);
+        for n in 0..400 {
+            let loads = served.iter().zip(&incoming).map(|(s, i)| s + i);
+            match chosen(0, loads) {
+                Some(other) => incoming[other] += 1,
+                None => served[0] += 1,
+            }
+            if n % 100 == 99 {
+                for (s, i) in served.iter_mut().zip(&mut incoming) {
+                    *s += std::mem::take(i);
+                }
+            }
+        }
+        assert!(served.iter().all(|n| (85..=125).contains(n)), "{served:?}");
     }
 }

@@ -4,7 +4,8 @@ use crate::observe::{PoolInfo, SessionInfo};
 pub use crate::session::shared::KillOutcome;
 use crate::topology::{ServerId, Snapshot};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,23 +40,106 @@ pub enum Message {
     Drain(Duration),
 }
 
+/// Messages that a worker has not read yet. One that lets so many lie is stuck, and a further one would not help.
+const CAPACITY: usize = 256;
+
 /// The sending end; cheap to clone; usable from any thread.
 #[derive(Clone)]
 pub struct Mailbox {
-    sender: Sender<Message>,
+    sender: SyncSender<Message>,
     wake: Wake,
+    /// Clients handed to the worker that it has not begun to serve.
+    incoming: Arc<AtomicU64>,
 }
 
 impl Mailbox {
     /// A mailbox and the end that the worker reads.
     pub fn new(wake: Wake) -> (Mailbox, Receiver<Message>) {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        (Mailbox { sender, wake }, receiver)
+        let (sender, receiver) = std::sync::mpsc::sync_channel(CAPACITY);
+        let mailbox = Mailbox {
+            sender,
+            wake,
+            incoming: Arc::default(),
+        };
+        (mailbox, receiver)
     }
-    /// Never blocks. False: the worker has ended.
+
+    /// Never blocks. False: the worker has ended, or reads nothing any more; the message is dropped.
     pub fn send(&self, message: Message) -> bool {
-        let sent = self.sender.send(message).is_ok();
+        self.offer(message).is_ok()
+    }
+
+    fn offer(&self, message: Message) -> Result<(), Message> {
+        let sent = self.sender.try_send(message);
         self.wake.wake();
-        sent
+        sent.map_err(|refused| match refused {
+            TrySendError::Full(message) | TrySendError::Disconnected(message) => message,
+        })
+    }
+
+    /// Gives the worker a client to serve. Err: it takes none, here the client is back.
+    pub fn hand_over(&self, client: OwnedFd) -> Result<(), OwnedFd> {
+        self.incoming.fetch_add(1, Relaxed);
+        match self.offer(Message::Accepted(client)) {
+            Ok(()) => Ok(()),
+            Err(Message::Accepted(client)) => {
+                self.arrived();
+                Err(client)
+            }
+            // only what was offered comes back
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Clients on their way to the worker.
+    pub fn incoming(&self) -> u64 {
+        self.incoming.load(Relaxed)
+    }
+
+    /// The worker has begun to serve a client that was handed to it.
+    pub(super) fn arrived(&self) {
+        self.incoming.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a_descriptor() -> OwnedFd {
+        std::net::TcpListener::bind("127.0.0.1:0")
+            .expect("a port")
+            .into()
+    }
+
+    #[test]
+    fn a_worker_that_reads_nothing_is_sent_no_more_than_fits() {
+        let (mailbox, inbox) = Mailbox::new(Wake::new().expect("an eventfd"));
+        for _ in 0..CAPACITY {
+            assert!(mailbox.send(Message::Drain(Duration::ZERO)));
+        }
+        assert!(!mailbox.send(Message::Drain(Duration::ZERO)));
+        assert!(mailbox.hand_over(a_descriptor()).is_err());
+        assert_eq!(mailbox.incoming(), 0);
+        assert_eq!(inbox.try_iter().count(), CAPACITY);
+        assert!(mailbox.send(Message::Drain(Duration::ZERO)));
+    }
+
+    #[test]
+    fn clients_on_their_way_count_until_they_are_served() {
+        let (mailbox, inbox) = Mailbox::new(Wake::new().expect("an eventfd"));
+        assert!(mailbox.hand_over(a_descriptor()).is_ok());
+        assert_eq!(mailbox.incoming(), 1);
+        assert!(matches!(inbox.try_recv(), Ok(Message::Accepted(_))));
+        mailbox.arrived();
+        assert_eq!(mailbox.incoming(), 0);
+    }
+
+    #[test]
+    fn a_client_comes_back_from_a_worker_that_has_ended() {
+        let (mailbox, inbox) = Mailbox::new(Wake::new().expect("an eventfd"));
+        drop(inbox);
+        assert!(mailbox.hand_over(a_descriptor()).is_err());
+        assert!(!mailbox.send(Message::Drain(Duration::ZERO)));
     }
 }

@@ -57,8 +57,15 @@ impl Worker {
     fn handle(self: &Rc<Self>, message: Message) {
         let shared = &self.shared;
         match message {
-            Message::Snapshot(snapshot) => shared.set_snapshot(snapshot),
-            Message::Accepted(socket) => accept::serve(self, socket),
+            Message::Snapshot(snapshot) => {
+                let proxy = &snapshot.proxy;
+                net::tune(proxy.write_timeout, proxy.busy_poll);
+                shared.set_snapshot(snapshot);
+            }
+            Message::Accepted(socket) => {
+                accept::serve(self, socket);
+                self.mailboxes[shared.worker].arrived();
+            }
             Message::GiveBack(server) => shared.pools.give_back(server),
             Message::Sessions(reply) => {
                 let snapshot = shared.snapshot();

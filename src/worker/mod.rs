@@ -101,6 +101,7 @@ fn start(input: Input) -> Result<(), String> {
     let config = NetConfig {
         write_timeout: proxy.write_timeout,
         high_water: proxy.high_water,
+        busy_poll: proxy.busy_poll,
         ..NetConfig::default()
     };
     net::start(config).map_err(|e| format!("worker {}: {e}", input.index))?;
@@ -191,6 +192,7 @@ async fn tend(worker: Rc<Worker>) {
     loop {
         net::sleep_until(net::now() + TEND).await;
         worker.shared.pools.tend();
+        net::tidy();
         let (stats, registry) = (&worker.shared.stats, &worker.shared.registry);
         stats.pinned.set(registry.pinned() as u64);
         copy_net_stats(stats);

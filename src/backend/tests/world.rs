@@ -31,6 +31,7 @@ pub fn settings() -> Proxy {
         lease_timeout: Duration::from_secs(5),
         drain_timeout: Duration::from_secs(5),
         high_water: 1 << 18,
+        busy_poll: Duration::ZERO,
         max_allowed_packet: 1 << 30,
         server_max_age: Duration::from_secs(3600),
         server_idle_timeout: Duration::from_secs(300),

@@ -82,7 +82,7 @@ fn no_byte_is_lost_or_mixed_up_whatever_happens_around_it() {
                 _ => sleep_until(now()).await,
             }
             if random[3] % 4 == 0 {
-                glommio::executor().yield_now().await;
+                yield_now().await;
             }
         }
         for [near, far] in &mut pairs {

@@ -161,6 +161,43 @@ fn an_idle_worker_with_connections_and_distant_deadlines_sleeps() {
 }
 
 #[test]
+fn a_worker_that_polls_busily_for_a_while_sleeps_afterwards() {
+    let config = NetConfig {
+        busy_poll: Duration::from_micros(200),
+        ..NetConfig::default()
+    };
+    testing::run_with(config, || async {
+        let (near, far) = pair().await;
+        spawn(echo(far));
+        for _ in 0..20 {
+            near.send(Buf::from_static(b"ping"));
+            assert_eq!(receive_exactly(&near, 4).await, b"ping");
+        }
+        let (enters, used) = (stats().enters, cpu_of_this_thread());
+        sleep_until(now() + Duration::from_millis(300)).await;
+        assert!(stats().enters > enters);
+        let used = cpu_of_this_thread() - used;
+        assert!(
+            used < Duration::from_millis(100),
+            "{used:?} of CPU while idle"
+        );
+        tune(Duration::from_secs(60), Duration::ZERO);
+        near.send(Buf::from_static(b"ping"));
+        assert_eq!(receive_exactly(&near, 4).await, b"ping");
+    });
+}
+
+fn cpu_of_this_thread() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid place for the kernel to write to.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[test]
 fn other_threads_wake_the_worker() {
     testing::run(|| async {
         let wake = Wake::new().unwrap();
@@ -197,7 +234,7 @@ fn a_task_that_is_always_runnable_does_not_keep_the_sockets_from_their_turn() {
         let seen = done.clone();
         spawn(async move {
             while !seen.get() {
-                glommio::executor().yield_now().await;
+                yield_now().await;
             }
         });
         for _ in 0..10 {

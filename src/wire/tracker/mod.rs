@@ -89,6 +89,21 @@ enum Phase {
     Done,
 }
 
+/// Where a row's header is, the one before says: each is a miss of the cache that the next one waits for, since the
+/// kernel's copy may have left only the newest bytes there. Small rows are therefore fetched this far ahead, all
+/// lines at once; the send that follows needs them too.
+const AHEAD: usize = 1024;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Reads a byte of each line from here to there; where it ended.
+fn fetch(bytes: &[u8], from: usize, to: usize) -> usize {
+    for byte in bytes.iter().take(to).skip(from).step_by(LINE) {
+        std::hint::black_box(*byte);
+    }
+    to
+}
+
 /// One command's reply. Per turn; small, no allocation.
 ///
 /// Invariant: the next byte to look at is `skip` bytes ahead, and a packet's header begins there.
@@ -209,8 +224,12 @@ impl Tracker {
     #[inline]
     fn pass_rows(&mut self, bytes: &[u8], at: usize) -> usize {
         let mut at = at;
+        let mut fetched = if bytes.len() > AHEAD { at } else { usize::MAX };
         while let Some(&[a, b, c, _, first]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+            if fetched < at + AHEAD {
+                fetched = fetch(bytes, fetched.max(at), at + 2 * AHEAD);
+            }
             // an empty packet has no first byte: that one is the next header's
             if length == 0 || (first >= reply::EOF && !self.continued) {
                 break;

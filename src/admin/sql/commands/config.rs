@@ -48,6 +48,7 @@ fn of_proxy(proxy: &Proxy) -> Rows {
         row("lease_timeout", &seconds(proxy.lease_timeout)),
         row("drain_timeout", &seconds(proxy.drain_timeout)),
         row("high_water", &proxy.high_water),
+        row("busy_poll", &seconds(proxy.busy_poll)),
         row("max_allowed_packet", &proxy.max_allowed_packet),
         row("server_max_age", &seconds(proxy.server_max_age)),
         row("server_idle_timeout", &seconds(proxy.server_idle_timeout)),
