@@ -10,6 +10,7 @@
 //! | [`control`] | own thread (tokio): health, reload, publishes the topology | worker (mailbox), wire, topology, observe, config |
 //! | [`worker`] | executor, accept, owns sessions and pools | session, backend, net, topology, throttle, observe, config |
 //! | [`session`] | one client: login, turn loop, transaction, prepared statements | everything below |
+//! | [`policy`] | whether a statement may run (pure) | sniff, config |
 //! | [`sniff`] | statement bytes → verb, read/write, hints, effects | wire |
 //! | [`route`] | sniffed + session state + snapshot → `Route` (pure) | sniff, topology |
 //! | [`plan`] | statement on sharded tables → what every shard runs, how the answers become one (pure) | topology |
@@ -35,6 +36,7 @@ pub mod merge;
 pub mod net;
 pub mod observe;
 pub mod plan;
+pub mod policy;
 pub mod relay;
 pub mod route;
 pub mod scatter;

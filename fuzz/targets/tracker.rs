@@ -41,6 +41,7 @@ fn follow(mut tracker: Tracker, reply: &[u8], piece: usize) -> (Vec<Control>, us
                 at += n;
                 controls.push(kind);
             }
+            Ok(Step::OverLimit { .. }) => unreachable!("no limit is set"),
             Ok(Step::NeedMore) if have == reply.len() => break,
             Ok(Step::NeedMore) => have = (have + piece).min(reply.len()),
             Err(_) => return (controls, 0, false, true),

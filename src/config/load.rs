@@ -1,7 +1,7 @@
 //! File and text → [`Config`].
 use super::secret::{self, Reader, SecretFile};
 use super::walk::{Findings, Section};
-use super::{group, proxy, user, Config, ConfigError, Problem};
+use super::{group, limits, policy, proxy, user, Config, ConfigError, Problem};
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
@@ -119,6 +119,8 @@ fn document_of(
     let listen = proxy.as_ref().map_or(&[][..], |proxy| &proxy.listen);
     let groups = group::read(&mut top, listen, findings, secrets);
     let users = user::read(&mut top, &groups, findings, secrets);
+    let limits = limits::read(&mut top);
+    let policies = policy::read(&mut top, &users, findings);
     for (key, shown) in NOT_SERVED {
         top.refuse(key, shown);
     }
@@ -127,6 +129,8 @@ fn document_of(
         proxy: proxy?,
         groups,
         users,
+        limits,
+        policies,
     })
 }
 

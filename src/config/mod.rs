@@ -6,7 +6,7 @@
 //! | file | job |
 //! |---|---|
 //! | `load.rs` | file and text → [`Config`], the whole document |
-//! | `proxy.rs`, `group.rs`, `user.rs` | one section each |
+//! | `proxy.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs` | one section each |
 //! | `secret.rs` | passwords: in place, in files, hashed |
 //! | `value.rs` | addresses, networks, hashes (pure) |
 //! | `walk.rs` | typed access to the parsed tables; unknown keys |
@@ -14,7 +14,9 @@
 //! | `reload.rs` | what a reload cannot change |
 mod error;
 mod group;
+mod limits;
 mod load;
+mod policy;
 mod proxy;
 mod reload;
 mod secret;
@@ -25,7 +27,9 @@ mod value;
 mod walk;
 
 pub use error::{ConfigError, Problem};
+pub use limits::{Limits, ProcessLimits};
 pub use load::{examine, load, parse, read, Examined};
+pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
 
@@ -39,6 +43,8 @@ pub struct Config {
     pub proxy: Proxy,
     pub groups: Vec<Group>,
     pub users: Vec<User>,
+    pub limits: ProcessLimits,
+    pub policies: Vec<Policy>,
 }
 
 /// `[proxy]`.
@@ -206,6 +212,8 @@ pub struct User {
     pub max_connections: Option<u32>,
     /// Statements per second, held by added latency.
     pub qps: Option<u32>,
+    /// Its own; see [`Config::limits_of`].
+    pub limits: Limits,
 }
 
 /// What is known of a user's password.

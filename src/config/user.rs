@@ -1,22 +1,10 @@
 //! The sections `[[user]]`.
 use super::secret::{self, Reader};
 use super::value;
-use super::walk::{nearest, Findings, Found, Number, Section};
-use super::{Cidr, Group, Secret, User};
+use super::walk::{nearest, Findings, Found, Section};
+use super::{limits, Cidr, Group, Limits, Secret, User};
 use std::collections::HashMap;
 
-const MAX_CONNECTIONS: Number = Number {
-    key: "max_connections",
-    unit: "connections",
-    range: 1..1_000_001,
-    default: 0,
-};
-const QPS: Number = Number {
-    key: "qps",
-    unit: "statements a second",
-    range: 1..10_000_001,
-    default: 0,
-};
 /// Longest user name in characters: MariaDB's limit (MySQL's is 32).
 const MAX_NAME: usize = 128;
 
@@ -49,21 +37,18 @@ fn user(
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> User {
-    let number = |section: &mut Section<'_, '_>, spec| {
-        section
-            .number_if_given(spec)
-            .and_then(|n| n.try_into().ok())
-    };
-    let user = User {
+    let mut user = User {
         name: name(&mut section, seen, findings),
         // an error is reported; the value is never used
         secret: secret::user(&mut section, findings, secrets)
             .unwrap_or(Secret::Plain(String::new())),
         group: group(&mut section, groups, findings),
         allow: allow(&mut section, findings),
-        max_connections: number(&mut section, &MAX_CONNECTIONS),
-        qps: number(&mut section, &QPS),
+        max_connections: None,
+        qps: None,
+        limits: Limits::default(),
     };
+    limits::of_user(&mut section, &mut user);
     section.finish();
     user
 }

@@ -23,6 +23,12 @@ pub struct View {
 
 pub(super) enum Request {
     Reload(oneshot::Sender<Result<String, String>>),
+    SetLimit {
+        user: String,
+        key: String,
+        value: Option<u64>,
+        answer: oneshot::Sender<Result<String, String>>,
+    },
     Shutdown,
 }
 
@@ -71,6 +77,26 @@ impl Handle {
             .send(Request::Reload(answer))
             .await
             .map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+
+    /// Changes one limit of a user until the next reload; `value` None takes it away. Ok: what holds now, in words;
+    /// Err: why nothing was changed.
+    pub async fn set_limit(
+        &self,
+        user: String,
+        key: String,
+        value: Option<u64>,
+    ) -> Result<String, String> {
+        let (answer, answered) = oneshot::channel();
+        let request = Request::SetLimit {
+            user,
+            key,
+            value,
+            answer,
+        };
+        let ended = || "the control thread has ended".to_string();
+        self.requests.send(request).await.map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
 

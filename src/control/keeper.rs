@@ -196,16 +196,43 @@ impl Keeper {
         self.config = Arc::new(loaded.config);
         self.watch_configured();
         let config = self.config.clone();
-        let first = Snapshot::build(&config, Some(&self.snapshot), &mut self.ids, &[]);
+        self.rebuild(&config, now);
+        Ok(loaded.words)
+    }
+
+    /// One limit of one user, until the next reload.
+    pub(super) fn set_limit(
+        &mut self,
+        user: &str,
+        key: &str,
+        value: Option<u64>,
+        now: Instant,
+    ) -> Result<String, String> {
+        let mut config = Config::clone(&self.config);
+        let found = config.users.iter_mut().find(|u| u.name == user);
+        let found = found.ok_or_else(|| format!("there is no user '{user}'"))?;
+        found.set_limit(key, value)?;
+        let shown = value.map_or("none".into(), |n| n.to_string());
+        tracing::info!(user, key, value = shown, "a limit was changed");
+        self.config = Arc::new(config);
+        let config = self.config.clone();
+        self.rebuild(&config, now);
+        Ok(format!(
+            "{key} of user '{user}' is {shown} until the configuration is read again"
+        ))
+    }
+
+    /// Publishes what follows from a changed configuration.
+    fn rebuild(&mut self, config: &Config, now: Instant) {
+        let first = Snapshot::build(config, Some(&self.snapshot), &mut self.ids, &[]);
         self.snapshot = Arc::new(first.snapshot);
         let (built, healths) = self.settle(now, |snapshot, ids, learnt| {
-            Snapshot::build(&config, Some(snapshot), ids, learnt)
+            Snapshot::build(config, Some(snapshot), ids, learnt)
         });
         self.healths = healths;
         self.raise(built.alarms);
         self.snapshot = Arc::new(built.snapshot);
         self.send_snapshot();
-        Ok(loaded.words)
     }
 
     /// The first time within the configured deadline, the second time at once.

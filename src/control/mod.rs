@@ -151,6 +151,14 @@ fn answer(keeper: &mut Keeper, request: Request) {
             // Nobody waits for the answer any more: the log has it.
             let _ = answer.send(keeper.reload(Instant::now()));
         }
+        Request::SetLimit {
+            user,
+            key,
+            value,
+            answer,
+        } => {
+            let _ = answer.send(keeper.set_limit(&user, &key, value, Instant::now()));
+        }
         Request::Shutdown => keeper.drain(),
     }
 }

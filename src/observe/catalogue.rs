@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 25] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 27] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),
@@ -42,6 +42,16 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 25] = [
     counter(names::LOGINS_FAILED, "Client logins refused", |s| {
         s.logins_failed.get()
     }),
+    counter(
+        names::POLICIES_DENIED,
+        "Commands that a policy denied",
+        |s| s.policies_denied.get(),
+    ),
+    counter(
+        names::POLICIES_NOTED,
+        "Policies that only log, met by a command",
+        |s| s.policies_noted.get(),
+    ),
     counter(names::TURNS, "Commands answered", |s| s.turns.get()),
     counter(names::TURNS_TO_PRIMARY, "Commands sent to a primary", |s| {
         s.turns_to_primary.get()

@@ -48,6 +48,8 @@ pub struct WorkerStats {
     pub turns_to_replica: Counter,
     pub turns_local: Counter,
     pub turns_failed: Counter,
+    pub policies_denied: Counter,
+    pub policies_noted: Counter,
     pub retries: Counter,
     pub healed_writes: Counter,
     pub sync_statements: Counter,

@@ -97,6 +97,8 @@ fn no_counter_of_a_worker_is_left_out_or_shown_twice() {
         &stats.clients_accepted,
         &stats.clients_refused,
         &stats.logins_failed,
+        &stats.policies_denied,
+        &stats.policies_noted,
         &stats.turns,
         &stats.turns_to_primary,
         &stats.turns_to_replica,

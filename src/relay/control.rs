@@ -41,6 +41,9 @@ pub(super) enum Verdict {
     Hold(reply::Err),
 }
 
+/// ER_QUERY_INTERRUPTED.
+const INTERRUPTED: u16 = 1317;
+
 /// An OK packet of this payload length has no info and no changes: the same bytes for every client.
 const BARE_OK: usize = 7;
 
@@ -115,6 +118,11 @@ impl Relay<'_> {
         let error = reply::Err::decode(&packet[HEADER..]).map_err(|m| self.malformed(m))?;
         if first && self.hold_errors.contains(&error.code) {
             return Ok(Verdict::Hold(error));
+        }
+        if let Some(instead) = self.interrupted.take_if(|_| error.code == INTERRUPTED) {
+            let bytes = self.reframe(packet, &instead.encode());
+            self.end.error = Some(instead);
+            return Ok(Verdict::Replace(bytes));
         }
         self.end.error = Some(error);
         Ok(Verdict::AsIs)

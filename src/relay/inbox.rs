@@ -100,6 +100,11 @@ impl Inbox {
         std::mem::take(&mut self.count)
     }
 
+    /// From the next command on.
+    pub fn set_max_allowed_packet(&mut self, bytes: usize) {
+        self.max_allowed_packet = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+
     /// Bytes; a command over it is an error of its client.
     pub fn max_allowed_packet(&self) -> usize {
         self.max_allowed_packet as usize

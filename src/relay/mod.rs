@@ -37,6 +37,8 @@ pub struct TurnEnd {
     pub prepared: Option<crate::wire::prepare::PrepareOk>,
     /// Bytes passed to the client.
     pub bytes: u64,
+    /// Rows passed, of all results.
+    pub rows: u64,
 }
 
 /// Why a reply did not come to its end.
@@ -58,6 +60,11 @@ pub enum Progress {
     HeldError(reply::Err),
     /// The server asks for a file of the client (request passed on): send it, then run on.
     LocalInfile,
+    /// The next row is over [`Relay::limit`]; its packet would have had this sequence number. What is left of
+    /// the reply is the caller's to [`Relay::drain`].
+    OverLimit {
+        sequence: u8,
+    },
 }
 
 /// One reply on its way. Per turn.
@@ -75,6 +82,8 @@ pub struct Relay<'a> {
     pub hold_errors: &'a [u16],
     /// Replaces the statement id in the first packet of a COM_STMT_PREPARE reply.
     pub statement_id: Option<u32>,
+    /// The statement was interrupted by the proxy: the client is told this instead of 1317.
+    pub interrupted: Option<reply::Err>,
     pub end: TurnEnd,
     tracker: Tracker,
     /// Received and not yet looked at.
@@ -97,6 +106,7 @@ impl<'a> Relay<'a> {
             filter: TrackFilter::default(),
             hold_errors: &[],
             statement_id: None,
+            interrupted: None,
             end: TurnEnd::default(),
             tracker: Tracker::new(command, server_capabilities),
             pending: None,
@@ -107,8 +117,45 @@ impl<'a> Relay<'a> {
     pub async fn run(&mut self) -> Result<Progress, Broken> {
         loop {
             if let Some(buf) = self.pending.take() {
-                if let Some(progress) = self.walk(buf)? {
+                let progress = self.walk(buf)?;
+                self.end.rows = self.tracker.rows();
+                if let Some(progress) = progress {
                     return Ok(progress);
+                }
+            }
+            let buf = poll_fn(|cx| self.poll_server(cx)).await?;
+            self.pending = Some(match self.pending.take() {
+                None => buf,
+                Some(first) => join(&first, &buf),
+            });
+        }
+    }
+
+    /// Most rows that may pass, and most bytes of them.
+    pub fn limit(&mut self, rows: u64, bytes: u64) {
+        self.tracker.limit(rows, bytes);
+    }
+
+    /// Reads what is left of the reply, unseen by the client. True: it came to its end within `bound` bytes.
+    ///
+    /// # Errors
+    /// The server's connection is of no more use.
+    pub async fn drain(&mut self, bound: usize) -> Result<bool, Broken> {
+        self.client = None;
+        self.tracker.limit(u64::MAX, u64::MAX);
+        let mut left = bound;
+        loop {
+            if let Some(buf) = self.pending.take() {
+                let before = buf.len();
+                match self.walk(buf)? {
+                    Some(Progress::Done) => return Ok(true),
+                    Some(_) => return Ok(false),
+                    None => {}
+                }
+                let kept = self.pending.as_ref().map_or(0, |rest| rest.len());
+                match left.checked_sub(before - kept.min(before)) {
+                    Some(rest) => left = rest,
+                    None => return Ok(false),
                 }
             }
             let buf = poll_fn(|cx| self.poll_server(cx)).await?;
@@ -180,6 +227,12 @@ impl<'a> Relay<'a> {
                         self.hand_over(buf, clear);
                         return Ok(Some(Progress::Done));
                     }
+                }
+                Step::OverLimit { sequence } => {
+                    let rest = split_off(&mut buf, clear);
+                    self.pass(buf);
+                    self.pending = Some(rest);
+                    return Ok(Some(Progress::OverLimit { sequence }));
                 }
                 Step::NeedMore => {
                     let rest = split_off(&mut buf, clear);

@@ -110,6 +110,8 @@ impl Session {
                 self._token = token;
                 self.entry.group.set(self.user.group);
                 self.group = Default::default();
+                let snapshot = self.shared.snapshot();
+                self.user_changed(&snapshot);
             }
             Err(Refused::Error { error, sequence }) => {
                 // a server closes the connection of a client whose change of user it refused

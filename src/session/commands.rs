@@ -23,8 +23,13 @@ pub(super) const SESSION_ONLY: Sniffed = Sniffed {
 impl Session {
     /// One client command and its whole reply.
     pub(super) async fn turn(&mut self, command: Command) -> Result<(), End> {
-        if self.user.config.qps.is_some() && tracker::expects_reply(command.kind()) {
-            if let Err(error) = Box::pin(self.pace()).await {
+        if self.shared.epoch() != self.group.epoch() {
+            let snapshot = self.shared.snapshot();
+            // a group that is gone is told where a connection is asked for
+            let _ = self.group(&snapshot);
+        }
+        if self.user.is_held_back() && tracker::expects_reply(command.kind()) {
+            if let Err(error) = Box::pin(self.admit()).await {
                 self.tell(&error);
                 return Ok(());
             }
@@ -68,6 +73,9 @@ impl Session {
 
     /// A command that is passed on as it is.
     async fn forward(&mut self, command: Command, sniffed: &Sniffed) -> Result<(), End> {
+        if let Err(error) = self.check_command(command.kind(), command.body()) {
+            return self.deny(&command, &error);
+        }
         if !command.is_whole() {
             return Err(self.tell_and_end(&error::packet_too_large()));
         }
@@ -156,6 +164,19 @@ impl Session {
         state.schema = schema;
         self.state = self.shared.states.intern(state);
         self.state_changed();
+    }
+
+    /// Tells the client that its command may not run. One of which the end was not read ends the session.
+    pub(super) fn deny(
+        &mut self,
+        command: &Command,
+        error: &crate::wire::reply::Err,
+    ) -> Result<(), End> {
+        if !command.is_whole() {
+            return Err(self.tell_and_end(error));
+        }
+        self.tell(error);
+        Ok(())
     }
 
     /// Commands that would not do what the client expects.

@@ -39,6 +39,9 @@ impl Session {
                 return Ok(());
             }
         };
+        if let Err(error) = self.check_again(&plan) {
+            return self.deny(&command, &error);
+        }
         self.release_diagnostics(plan.sniffed.effects).await?;
         let mut attempt = Attempt {
             writes: plan.sniffed.access == Access::Read && self.is_known_write(&plan.text),
@@ -160,6 +163,20 @@ impl Session {
             head,
             cursor,
         })
+    }
+
+    /// A statement was judged when it was prepared; policies may have changed since.
+    fn check_again(&mut self, plan: &Plan) -> Result<(), reply::Err> {
+        let epoch = self.group.epoch();
+        match self.statements.get(plan.id) {
+            Some(statement) if statement.checked != epoch => statement.checked = epoch,
+            _ => return Ok(()),
+        }
+        let checked = self.check_policies(&plan.text, true);
+        if let (Err(_), Some(statement)) = (&checked, self.statements.get(plan.id)) {
+            statement.checked = 0;
+        }
+        checked
     }
 
     /// The server's id of the statement on this connection; prepares it there first if need be.

@@ -40,6 +40,9 @@ impl Session {
     }
 
     pub(super) async fn process_kill(&mut self, command: Command) -> Result<(), End> {
+        if let Err(error) = self.check_command(command.kind(), command.body()) {
+            return self.deny(&command, &error);
+        }
         let Some(id) = super::prepare::statement_id(&command) else {
             self.tell(&error::malformed_packet());
             return Ok(());
@@ -95,7 +98,7 @@ pub async fn kill_here(
 }
 
 /// Interrupts what the session runs on a server now, if it runs something.
-async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
+pub(super) async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
     let (Some(on), Some(account)) = (
         entry.on_server.get(),
         shared.known_account(&entry.user.borrow()),

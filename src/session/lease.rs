@@ -7,7 +7,6 @@ use crate::backend::{After, Lease, LeaseError, PoolRef, Want};
 use crate::net;
 use crate::route::{self, Context, Decision, Route};
 use crate::sniff::{self, Effects, Sniffed, Verb};
-use crate::throttle;
 use crate::topology::{Group, Server, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
@@ -26,6 +25,14 @@ const PRIMARY_RETRY: Duration = Duration::from_millis(100);
 pub(super) struct GroupIndex {
     epoch: u64,
     index: usize,
+}
+
+impl GroupIndex {
+    /// Of the snapshot in which it was looked up.
+    #[inline]
+    pub fn epoch(self) -> u64 {
+        self.epoch
+    }
 }
 
 /// No connection has as many uses.
@@ -167,6 +174,7 @@ impl Session {
             if let Some(user) = snapshot.users.get(&*self.user.config.name) {
                 // limits may have changed; a user that is gone keeps its sessions until they end
                 self.user = user.clone();
+                self.user_changed(snapshot);
             }
             let servers = snapshot.groups.get(self.group.index).map(|g| &g.servers);
             self.pools = servers
@@ -215,36 +223,6 @@ impl Session {
             Some((_, pool)) => pool.clone(),
             None => self.shared.pools.pool(server, &self.account),
         }
-    }
-
-    /// Holds a user with a rate to it by waiting; an error if the wait would be longer than `lease_timeout`.
-    pub(super) async fn pace(&mut self) -> Result<(), reply::Err> {
-        let Some(rate) = self.user.config.qps else {
-            return Ok(());
-        };
-        // a hundredth of a second's worth at once, so that waiting is spread evenly
-        let wait = throttle::admit(
-            &self.user.paid_until,
-            rate,
-            rate / 100,
-            net::monotonic_nanos(),
-        );
-        if wait == 0 {
-            return Ok(());
-        }
-        let longest = self.shared.snapshot().proxy.lease_timeout;
-        let wait = Duration::from_nanos(wait);
-        if wait > longest {
-            throttle::give_back(&self.user.paid_until, rate);
-            return Err(error::own(&format!(
-                "user '{}' is limited to {rate} statements per second and too many wait already: send fewer at once, or raise qps",
-                self.user.config.name
-            )));
-        }
-        self.entry.set(Activity::Throttled, net::now());
-        net::sleep_until(Instant::now() + wait).await;
-        self.entry.set(Activity::Running, net::now());
-        Ok(())
     }
 
     /// Whether this text was refused by a replica before.
@@ -360,7 +338,7 @@ impl Session {
 }
 
 /// Waits, but not beyond a KILL or KILL QUERY of the session: `None`. The statement has not run then.
-async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output> {
+pub(super) async fn unless_killed<F: Future>(entry: &Entry, waited: F) -> Option<F::Output> {
     let mut waited = pin!(waited);
     poll_fn(|cx| {
         if entry.poll_interrupted(cx).is_ready() {

@@ -4,6 +4,7 @@
 //! command, decides where it runs ([`crate::route`]), borrows a server connection whose state fits or is
 //! made to fit, passes the reply through ([`crate::relay`]), and learns from its end what the session's
 //! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
+mod admission;
 mod change_user;
 mod collation;
 mod commands;
@@ -14,9 +15,11 @@ pub mod kill;
 mod known_writes;
 mod last_insert_id;
 mod lease;
+mod limits;
 mod login;
 mod long_data;
 pub mod pins;
+mod policy;
 mod prepare;
 pub mod promise;
 mod query;
@@ -33,7 +36,7 @@ use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
 use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
 use crate::sniff::Dialect;
-use crate::topology::{Greeting, ServerId, User};
+use crate::topology::{Greeting, ServerId, Snapshot, User};
 use crate::wire::packet::frame;
 use crate::wire::{error, reply, status};
 use login::{Dialogue, LoggedIn, Refused, SessionToken};
@@ -99,6 +102,8 @@ pub struct Session {
     idle_timeout: Duration,
     /// Sync statements are written here before they are sent; kept for its capacity.
     scratch: Vec<u8>,
+    /// The running command's place, where their number is limited.
+    running: Option<Box<admission::Place>>,
     _token: SessionToken,
 }
 
@@ -220,11 +225,20 @@ impl Session {
             pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
+            running: None,
             _token: who.token,
         };
         session.counts = session.shared.counts_for(&session.user.config.name);
         session.state_changed();
+        session.user_changed(&session.shared.snapshot());
         session
+    }
+
+    /// What hangs on the user's limits.
+    fn user_changed(&mut self, snapshot: &Snapshot) {
+        let own = self.user.limits.max_allowed_packet.map(|n| n as usize);
+        self.inbox
+            .set_max_allowed_packet(own.unwrap_or(snapshot.proxy.max_allowed_packet));
     }
 
     async fn run(&mut self) {
@@ -238,6 +252,7 @@ impl Session {
             self.entry.set(Activity::Running, started);
             // a session between turns keeps nothing of them
             let turn = net::pooled(self.turn(command)).await;
+            self.running = None;
             if turn.is_err() || self.inbox.is_streaming() {
                 // answered before its end was read: what follows would be taken for commands
                 return;
@@ -280,7 +295,16 @@ impl Session {
         stats.bytes_from_clients.add(self.inbox.take_count());
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
-        self.client.set_deadline(Some(now + self.idle_timeout));
+        self.client.set_deadline(Some(now + self.patience()));
+    }
+
+    /// How long the client may send nothing.
+    #[inline]
+    fn patience(&self) -> Duration {
+        match self.user.limits.idle_transaction_timeout {
+            Some(limit) if self.pins.contains(Pins::TRANSACTION) => limit.min(self.idle_timeout),
+            _ => self.idle_timeout,
+        }
     }
 
     /// Tells a client that broke the rules why its connection ends.
@@ -289,6 +313,9 @@ impl Session {
             Closed::Protocol(Fault::OutOfOrder) => error::packets_out_of_order(),
             Closed::Protocol(Fault::TooLarge) => error::packet_too_large(),
             Closed::Protocol(Fault::Empty) => error::malformed_packet(),
+            Closed::Idle if self.patience() < self.idle_timeout => {
+                error::idle_transaction(self.patience())
+            }
             Closed::End | Closed::Idle => return,
             Closed::Failed(cause) => {
                 tracing::debug!(id = self.entry.id, %cause, "a client connection failed");

@@ -27,6 +27,9 @@ impl Session {
             ))));
         }
         let sniffed = sniff::sniff(command.body(), true, self.dialect);
+        if let Err(error) = self.check_policies(command.body(), true) {
+            return self.deny(&command, &error);
+        }
         if sniffed.effects.contains(sniff::Effects::CONNECTION_ID) {
             self.put_connection_id(&mut command, 0);
         }
@@ -104,6 +107,7 @@ impl Session {
                 long_data: false,
                 cursor: false,
                 failed: None,
+                checked: self.group.epoch(),
             },
         );
     }

@@ -40,6 +40,11 @@ impl<T> Promise<T> {
         }
     }
 
+    /// Two ends of one promise.
+    pub fn is_same(&self, other: &Promise<T>) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Nobody holds the other end any more.
     pub fn is_abandoned(&self) -> bool {
         Rc::strong_count(&self.0) == 1

@@ -16,7 +16,11 @@ impl Session {
             return Err(self.tell_and_end(&error::malformed_packet()));
         };
         let sql = command.body().get(text_at..).unwrap_or_default();
-        let sniffed = sniff::sniff(sql, command.is_whole(), self.dialect);
+        let whole = command.is_whole();
+        let sniffed = sniff::sniff(sql, whole, self.dialect);
+        if let Err(error) = self.check_policies(sql, whole) {
+            return self.deny(&command, &error);
+        }
         if sniffed.effects.contains(Effects::CONNECTION_ID) {
             self.put_connection_id(&mut command, text_at);
         }

@@ -18,6 +18,8 @@ pub enum Activity {
     Waiting,
     /// Held to its user's rate.
     Throttled,
+    /// Waits until fewer statements of its user run.
+    Queued,
     Running,
     Closing,
 }
@@ -29,6 +31,7 @@ impl Activity {
             Activity::Idle => "idle",
             Activity::Waiting => "waiting for a server connection",
             Activity::Throttled => "held to its user's qps",
+            Activity::Queued => "waiting for other statements of its user",
             Activity::Running => "running",
             Activity::Closing => "closing",
         }
@@ -84,7 +87,11 @@ impl Entry {
 
     /// Ends the wait of the session's statement; nothing if it does not wait.
     pub fn interrupt(&self) {
-        if self.activity.get() == Activity::Waiting {
+        let waits = matches!(
+            self.activity.get(),
+            Activity::Waiting | Activity::Throttled | Activity::Queued
+        );
+        if waits {
             self.interrupted.set(true);
             self.wake();
         }

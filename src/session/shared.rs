@@ -1,4 +1,5 @@
 //! What all sessions of one worker share. Single-threaded; no other thread sees it.
+use super::admission::Lines;
 use super::known_writes::KnownWrites;
 use super::promise::Promise;
 use super::registry::Registry;
@@ -46,6 +47,7 @@ pub struct Shared {
     pub stats: Arc<WorkerStats>,
     pub registry: Registry,
     pub known_writes: RefCell<KnownWrites>,
+    pub lines: Lines,
     /// Turn latency in microseconds.
     pub latency: RefCell<hdrhistogram::Histogram<u64>>,
     pub keys: Arc<KeyPair>,
@@ -84,6 +86,7 @@ impl Shared {
             stats,
             registry: Registry::new(worker, workers),
             known_writes: RefCell::default(),
+            lines: Lines::default(),
             latency: RefCell::new(crate::observe::latency_histogram()),
             keys,
             kill_elsewhere,
@@ -102,6 +105,12 @@ impl Shared {
     #[inline]
     pub fn snapshot(&self) -> Rc<Topology> {
         self.snapshot.borrow().clone()
+    }
+
+    /// Of the topology that the next turn takes.
+    #[inline]
+    pub fn epoch(&self) -> u64 {
+        self.snapshot.borrow().epoch
     }
 
     pub fn set_snapshot(&self, snapshot: Arc<Snapshot>) {

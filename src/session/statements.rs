@@ -29,6 +29,8 @@ pub struct Statement {
     pub cursor: bool,
     /// Long data could not be delivered: EXECUTE answers with this.
     pub failed: Option<reply::Err>,
+    /// Policies were last asked in this epoch of the topology.
+    pub checked: u64,
 }
 
 impl Statement {

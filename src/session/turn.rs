@@ -1,5 +1,6 @@
 //! The steps every command shares: make the connection's state fit, send, pass the reply through.
 use super::lease::Attempt;
+use super::limits::{is_overdue, may_be_interrupted};
 use super::pins::Pins;
 use super::{error_packet, End, Session};
 use crate::backend::{After, Lease};
@@ -30,6 +31,8 @@ pub(super) struct Outgoing {
     pub heals: bool,
     /// See [`Sniffed::may_change_data`].
     pub may_change_data: bool,
+    /// See `max_execution_time_ms`.
+    pub may_be_interrupted: bool,
     /// Client-visible statement id, for the reply to COM_STMT_PREPARE.
     pub statement_id: Option<u32>,
 }
@@ -47,6 +50,7 @@ impl Outgoing {
             clears_diagnostics: false,
             heals: false,
             may_change_data: sniffed.may_change_data(),
+            may_be_interrupted: may_be_interrupted(sniffed.verb),
             statement_id: None,
         }
     }
@@ -168,13 +172,29 @@ impl Session {
             (false, true) => &[SHUTTING_DOWN],
             (false, false) => &[],
         };
+        self.limit(&mut relay, lease, out);
         loop {
             let before = relay.end.bytes;
             let progress = relay.run().await;
             let passed = relay.end.bytes - before;
             self.shared.stats.bytes_to_clients.add(passed);
             match progress {
-                Ok(Progress::Done) => return Ok(Ran::Done(relay.end)),
+                Ok(Progress::Done) => {
+                    if self.user.limits.max_execution_time.is_some() {
+                        lease.socket.set_deadline(None);
+                    }
+                    return Ok(Ran::Done(relay.end));
+                }
+                Ok(Progress::OverLimit { sequence }) => {
+                    if Box::pin(self.cut(&mut relay, lease, sequence)).await {
+                        return Ok(Ran::Done(relay.end));
+                    }
+                    drop(relay);
+                    return match self.pins.leaves_state() {
+                        true => Err(End::Told),
+                        false => Ok(Ran::NotRun),
+                    };
+                }
                 Ok(Progress::HeldError(_)) if read_only_transaction => {
                     // what a primary says in the client's READ ONLY transaction; a replica may name its own
                     // read_only instead
@@ -203,6 +223,15 @@ impl Session {
                     match Box::pin(upload).await {
                         Ok(()) | Err(Upload::ServerStopped) => relay.infile_sent(),
                         Err(Upload::Client(_) | Upload::TooLarge) => return Err(End::ClientGone),
+                    }
+                }
+                Err(broken)
+                    if self.user.limits.max_execution_time.is_some() && is_overdue(&broken) =>
+                {
+                    if !Box::pin(self.interrupt(&mut relay, lease)).await {
+                        let touched = !relay.untouched();
+                        drop(relay);
+                        return self.gave_up(touched);
                     }
                 }
                 Err(broken) => {

@@ -11,8 +11,10 @@ mod connection_id;
 mod control;
 mod create;
 mod digest;
+mod facts;
 mod kill;
 mod lexer;
+mod literal;
 mod query;
 mod scan;
 mod set;
@@ -25,6 +27,7 @@ mod tests;
 
 pub use connection_id::with_connection_id;
 pub use digest::digest;
+pub use facts::{facts, Facts, Judge};
 pub use kill::{kill_target, Kill};
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
 

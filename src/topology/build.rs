@@ -121,13 +121,17 @@ impl Snapshot {
         let users = config
             .users
             .iter()
-            .filter_map(|u| user(u, &groups, previous))
+            .filter_map(|u| user(u, config, &groups, previous))
             .collect();
+        let shared = previous.map_or_else(Arc::default, |snapshot| snapshot.shared.clone());
+        let running = config.limits.max_running.unwrap_or(u32::MAX);
+        shared.running.set_limit(running);
         let snapshot = Snapshot {
             epoch: previous.map_or(1, |snapshot| snapshot.epoch + 1),
             proxy: Arc::new(config.proxy.clone()),
             groups,
             users,
+            shared,
         };
         Built { snapshot, alarms }
     }
@@ -151,6 +155,7 @@ impl Snapshot {
             proxy: self.proxy.clone(),
             groups: groups.collect(),
             users: self.users.clone(),
+            shared: self.shared.clone(),
         };
         Built { snapshot, alarms }
     }
@@ -215,18 +220,22 @@ fn server(
 
 fn user(
     config: &config::User,
+    all: &config::Config,
     groups: &[Arc<Group>],
     previous: Option<&Snapshot>,
 ) -> Option<(Box<str>, Arc<User>)> {
     // validation has refused a user whose group does not exist
     let group = groups.iter().position(|group| group.name == config.group)?;
     let old = previous.and_then(|snapshot| snapshot.users.get(config.name.as_str()));
-    let limit = config.max_connections.unwrap_or(u32::MAX);
-    let sessions = old.map_or_else(
-        || Arc::new(Budget::new(limit)),
-        |user| user.sessions.clone(),
-    );
-    sessions.set_limit(limit);
+    let limits = all.limits_of(config);
+    let kept = |budget: Option<&Arc<Budget>>, limit: Option<u32>| {
+        let limit = limit.unwrap_or(u32::MAX);
+        let budget = budget.map_or_else(|| Arc::new(Budget::new(limit)), Arc::clone);
+        budget.set_limit(limit);
+        budget
+    };
+    let sessions = kept(old.map(|user| &user.sessions), config.max_connections);
+    let running = kept(old.map(|user| &user.running), limits.max_running);
     let last_write = old.map_or_else(
         || Arc::new(AtomicU64::new(0)),
         |user| user.last_write.clone(),
@@ -234,10 +243,19 @@ fn user(
     let paid_until = old.map_or_else(Default::default, |user| user.paid_until.clone());
     let user = User {
         config: config.clone(),
+        limits,
+        process: all.limits,
+        policies: all
+            .policies
+            .iter()
+            .filter(|policy| policy.is_for(&config.name))
+            .cloned()
+            .collect(),
         group,
         last_write,
         paid_until,
         sessions,
+        running,
     };
     Some((config.name.as_str().into(), Arc::new(user)))
 }

@@ -34,6 +34,25 @@ pub struct Snapshot {
     pub proxy: Arc<config::Proxy>,
     pub groups: Vec<Arc<Group>>,
     pub users: HashMap<Box<str>, Arc<User>, ahash::RandomState>,
+    pub shared: Arc<ProcessUse>,
+}
+
+/// What all users have together; outlives every reload. Touched per turn only where `[limits]` says so.
+#[derive(Debug)]
+pub struct ProcessUse {
+    /// Up to when the statements of all users are paid for; see `throttle::admit`.
+    pub paid_until: AtomicU64,
+    /// Statements that run now.
+    pub running: Budget,
+}
+
+impl Default for ProcessUse {
+    fn default() -> ProcessUse {
+        ProcessUse {
+            paid_until: AtomicU64::new(0),
+            running: Budget::new(u32::MAX),
+        }
+    }
 }
 
 /// One primary and its replicas, as known now.
@@ -133,6 +152,10 @@ impl Budget {
             .fetch_update(Relaxed, Relaxed, |n| (n < limit).then_some(n + 1))
             .is_ok()
     }
+    /// Takes one token even beyond the limit.
+    pub fn take(&self) {
+        self.used.fetch_add(1, Relaxed);
+    }
     /// Returns a token to the budget it was taken from.
     pub fn give_back(&self) {
         let before = self.used.fetch_sub(1, Relaxed);
@@ -154,6 +177,12 @@ impl Budget {
 #[derive(Debug)]
 pub struct User {
     pub config: config::User,
+    /// What holds for the user: its own limits, else those of all.
+    pub limits: config::Limits,
+    /// Those of the process that a statement of this user has to keep, too.
+    pub process: config::ProcessLimits,
+    /// Those that are about this user.
+    pub policies: Arc<[config::Policy]>,
     /// Index in [`Snapshot::groups`].
     pub group: usize,
     /// Nanoseconds (CLOCK_MONOTONIC) of the end of the user's last write, over all workers.
@@ -162,4 +191,17 @@ pub struct User {
     pub paid_until: Arc<AtomicU64>,
     /// Client connections of this user over all workers; taken at login, not per turn.
     pub sessions: Arc<Budget>,
+    /// Statements of this user that run now, over all workers; counted where `max_running` is set.
+    pub running: Arc<Budget>,
+}
+
+impl User {
+    /// Whether a statement may have to wait before it runs.
+    #[inline]
+    pub fn is_held_back(&self) -> bool {
+        self.config.qps.is_some()
+            || self.limits.max_running.is_some()
+            || self.process.qps.is_some()
+            || self.process.max_running.is_some()
+    }
 }

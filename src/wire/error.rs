@@ -32,6 +32,39 @@ pub fn too_many_user_connections(user: &str) -> Err {
     error(1203, b"42000", text)
 }
 
+/// 1226; `resource` is the limit's key.
+pub fn user_limit_reached(user: &str, resource: &str, limit: u64) -> Err {
+    let text =
+        format!("User '{user}' has exceeded the '{resource}' resource (current value: {limit})");
+    error(1226, b"42000", text)
+}
+
+/// 1227, whose SQLSTATE is that of access rules.
+pub fn denied_by_policy(policy: &str, reason: &str) -> Err {
+    let text = format!("Access denied by policy '{policy}': {reason}");
+    error(1227, b"42000", text)
+}
+
+/// 3024, on MariaDB 1969
+pub fn execution_time_exceeded(mariadb: bool) -> Err {
+    if mariadb {
+        let text = "Query execution was interrupted (max_statement_time exceeded)";
+        return error(1969, b"70100", text);
+    }
+    let text = "Query execution was interrupted, maximum statement execution time exceeded";
+    error(3024, b"HY000", text)
+}
+
+/// 4031
+pub fn idle_transaction(limit: std::time::Duration) -> Err {
+    let text = format!(
+        "The client was disconnected by Umpire: its transaction was idle for more than {} ms \
+         (idle_transaction_timeout_ms)",
+        limit.as_millis()
+    );
+    error(4031, b"HY000", text)
+}
+
 /// 1130
 pub fn host_not_allowed(host: &str) -> Err {
     let text = format!("Host '{host}' is not allowed to connect to this MySQL server");

@@ -20,6 +20,8 @@ pub enum Message {
     GiveBack(ServerId),
     Sessions(Reply<Vec<SessionInfo>>),
     Pools(Reply<Vec<PoolInfo>>),
+    /// Sessions that wait for others of their user to end, by user.
+    Waiting(Reply<Vec<(String, usize)>>),
     /// Turn latencies in microseconds since start.
     Latency(Reply<hdrhistogram::Histogram<u64>>),
     /// KILL of a client-visible connection id. `user`: only a session of this user (a client asks); None:

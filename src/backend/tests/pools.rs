@@ -623,6 +623,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         proxy,
         groups: vec![Arc::new(group)],
         users: HashMap::default(),
+        shared: Arc::default(),
     }
 }
 

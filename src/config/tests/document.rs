@@ -15,10 +15,11 @@ fn example(name: &str) -> Config {
 /// Every key of the parser: the text has one section of each kind.
 fn known_keys() -> BTreeSet<String> {
     let monitor = "name = \"main\"\nmonitor = { user = \"m\", password = \"p\" }";
-    let text = BASE.replacen("name = \"main\"", monitor, 1);
+    let text = BASE.replacen("name = \"main\"", monitor, 1)
+        + "\n[limits]\n[[policy]]\nname = \"p\"\naction = \"deny\"\nopaque = true\n";
     let examined = examine(&text, "test.toml", &no_files);
     assert!(examined.result.is_ok());
-    let sections = ["proxy", "group", "user"];
+    let sections = ["proxy", "group", "user", "limits", "policy"];
     examined
         .keys
         .into_iter()

@@ -106,6 +106,7 @@ impl World {
             proxy: Arc::new(proxy),
             groups: vec![Arc::new(group(servers))],
             users: [("app".into(), user.clone())].into_iter().collect(),
+            shared: Arc::default(),
         };
         let (stats, states) = (Arc::new(WorkerStats::default()), Rc::new(StateTable::new()));
         let pools = Pools::new(
@@ -201,11 +202,16 @@ fn user() -> Arc<User> {
             allow: Vec::new(),
             max_connections: None,
             qps: None,
+            limits: config::Limits::default(),
         },
+        limits: config::Limits::default(),
+        process: config::ProcessLimits::default(),
+        policies: [].into(),
         group: 0,
         last_write: Arc::default(),
         paid_until: Arc::default(),
         sessions: Arc::new(Budget::new(1000)),
+        running: Arc::new(Budget::new(u32::MAX)),
     })
 }
 

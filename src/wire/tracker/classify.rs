@@ -59,6 +59,8 @@ pub(super) enum Found {
     Data(usize),
     /// To be looked at, whole, this many bytes. Not yet counted.
     Control(usize, Control),
+    /// A row over the limits; the sequence number of its packet.
+    OverLimit(u8),
     /// Not enough of it is at hand to tell.
     Part,
 }
@@ -70,6 +72,9 @@ impl Tracker {
         };
         let length = header.length;
         if self.continued || (length == 0 && self.phase == Phase::Rows) {
+            if self.phase == Phase::Rows && !self.admit(HEADER + length) {
+                return Ok(Found::OverLimit(header.sequence));
+            }
             self.continued = length == MAX_PAYLOAD;
             return Ok(Found::Data(HEADER + length));
         }
@@ -89,7 +94,7 @@ impl Tracker {
             Phase::DefinitionsEnd => {
                 with_whole(rest, length, |payload| self.definitions_end(payload))
             }
-            Phase::Rows => self.row(rest, length, first),
+            Phase::Rows => self.row(rest, header, first),
             Phase::Done => Ok(Found::Part),
         }
     }
@@ -130,7 +135,8 @@ impl Tracker {
         Ok(Found::Data(HEADER + length))
     }
 
-    fn row(&mut self, rest: &[u8], length: usize, first: u8) -> Result<Found, Malformed> {
+    fn row(&mut self, rest: &[u8], header: Header, first: u8) -> Result<Found, Malformed> {
+        let length = header.length;
         // a value of 16 MiB fills its first packet, which no OK does
         let below = if self.deprecate_eof {
             MAX_PAYLOAD
@@ -139,6 +145,9 @@ impl Tracker {
         };
         if first == reply::EOF && length < below {
             return with_whole(rest, length, |payload| self.result_end(payload));
+        }
+        if !self.admit(HEADER + length) {
+            return Ok(Found::OverLimit(header.sequence));
         }
         self.continued = length == MAX_PAYLOAD;
         Ok(Found::Data(HEADER + length))

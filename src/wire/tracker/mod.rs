@@ -33,6 +33,9 @@ pub enum Step {
     /// The next `n` bytes are one whole control packet, header included: OK, EOF or ERR, first
     /// prepare reply, LOCAL INFILE request. `kind` says which and whether the reply ends with it.
     Control { n: usize, kind: Control },
+    /// A row that the reply's limits do not allow begins here; its header has this sequence number. Only with
+    /// [`Tracker::limit`].
+    OverLimit { sequence: u8 },
     /// A packet that has to be looked at begins but is not whole: keep the bytes, come back with
     /// more behind them.
     NeedMore,
@@ -131,6 +134,11 @@ pub struct Tracker {
     metadata_flag: bool,
     touched: bool,
     infile: bool,
+    /// Rows passed, of all the reply's results, and their bytes with headers.
+    rows: u64,
+    row_bytes: u64,
+    max_rows: u64,
+    max_bytes: u64,
 }
 
 impl Tracker {
@@ -160,7 +168,37 @@ impl Tracker {
                 != 0,
             touched: false,
             infile: false,
+            rows: 0,
+            row_bytes: 0,
+            max_rows: u64::MAX,
+            max_bytes: u64::MAX,
         }
+    }
+
+    /// No row beyond these; see [`Step::OverLimit`]. A row of 16 MiB and more is judged by its first packet: it
+    /// cannot be cut.
+    pub fn limit(&mut self, rows: u64, bytes: u64) {
+        self.max_rows = rows;
+        self.max_bytes = bytes;
+    }
+
+    /// Rows passed so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Counts a row packet of `size` bytes with its header; false: it is over the limits, and not counted.
+    #[inline]
+    fn admit(&mut self, size: usize) -> bool {
+        let bytes = self.row_bytes.saturating_add(size as u64);
+        if !self.continued {
+            if self.rows >= self.max_rows || bytes > self.max_bytes {
+                return false;
+            }
+            self.rows += 1;
+        }
+        self.row_bytes = bytes;
+        true
     }
 
     /// Looks at the bytes not yet passed. Called with a non-empty slice that starts where the last
@@ -188,6 +226,7 @@ impl Tracker {
                 // what is before it goes first; it is found again
                 _ if at > 0 => break,
                 Found::Control(n, kind) => return Ok(self.stop_at(&rest[..n], kind)),
+                Found::OverLimit(sequence) => return Ok(Step::OverLimit { sequence }),
                 Found::Part => break,
             }
         }
@@ -232,6 +271,9 @@ impl Tracker {
             }
             // an empty packet has no first byte: that one is the next header's
             if length == 0 || (first >= reply::EOF && !self.continued) {
+                break;
+            }
+            if !self.admit(HEADER + length) {
                 break;
             }
             self.continued = length == MAX_PAYLOAD;

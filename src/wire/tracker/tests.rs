@@ -34,6 +34,7 @@ fn run(
                 at += n;
                 controls.push(kind);
             }
+            Step::OverLimit { .. } => panic!("no limit is set"),
             Step::NeedMore => {
                 assert!(have < reply.len(), "needs more than the whole reply");
                 have = (have + chunk).min(reply.len());
@@ -142,7 +143,8 @@ fn a_point_select_takes_two_steps() {
 
 #[test]
 fn it_is_small() {
-    assert!(std::mem::size_of::<Tracker>() <= 32);
+    // a cache line, with the counts of rows and bytes
+    assert!(std::mem::size_of::<Tracker>() <= 64);
 }
 
 #[test]
@@ -477,8 +479,60 @@ fn follow(mut tracker: Tracker, bytes: &[u8]) -> Result<(), Malformed> {
         match tracker.step(&bytes[at..])? {
             Step::Pass(n) | Step::Control { n, .. } => at += n,
             Step::NeedMore => break,
+            Step::OverLimit { .. } => panic!("no limit is set"),
         }
         assert!(at <= bytes.len());
     }
     Ok(())
+}
+
+/// A result of `rows` rows of one column, and where each packet begins.
+fn result(rows: usize) -> (Vec<u8>, Vec<usize>) {
+    let mut bytes = Vec::new();
+    let row = vec![Some("0123456789".to_string())];
+    let flags = super::super::status::AUTOCOMMIT;
+    super::super::resultset::encode(&["c"], &vec![row; rows], flags, 0, 1, &mut bytes);
+    let mut starts = vec![0];
+    while let Some(header) = Header::decode(&bytes[*starts.last().unwrap()..]) {
+        starts.push(starts.last().unwrap() + HEADER + header.length);
+    }
+    (bytes, starts)
+}
+
+/// Bytes passed before the limit, and the sequence number of the packet that was not.
+fn passed_before_limit(reply: &[u8], chunk: usize, rows: u64, bytes: u64) -> Option<(usize, u8)> {
+    let mut tracker = Tracker::new(crate::wire::command::QUERY, 0);
+    tracker.limit(rows, bytes);
+    let (mut at, mut have) = (0, 0);
+    while !tracker.done() {
+        have = (have + chunk).min(reply.len()).max(at + 1);
+        match tracker.step(&reply[at..have.min(reply.len())]).unwrap() {
+            Step::Pass(n) | Step::Control { n, .. } => at += n,
+            Step::NeedMore => {}
+            Step::OverLimit { sequence } => return Some((at, sequence)),
+        }
+    }
+    None
+}
+
+#[test]
+fn a_result_over_its_limits_stops_in_front_of_the_row_that_is_too_much() {
+    let (reply, starts) = result(10);
+    // count, definition, EOF, rows
+    let row = |n: usize| starts[3 + n];
+    for chunk in [1, 2, 5, 7, 64, 4096] {
+        for rows in [0, 1, 3, 9] {
+            let limit = rows as u64;
+            let cut = passed_before_limit(&reply, chunk, limit, u64::MAX);
+            assert_eq!(cut, Some((row(rows), 4 + rows as u8)), "chunk {chunk}");
+            let bytes = (row(rows) - row(0)) as u64;
+            for slack in [0, 1, 14] {
+                let cut = passed_before_limit(&reply, chunk, u64::MAX, bytes + slack);
+                assert_eq!(cut, Some((row(rows), 4 + rows as u8)), "chunk {chunk}");
+            }
+        }
+        assert_eq!(passed_before_limit(&reply, chunk, 10, u64::MAX), None);
+        let all = (row(10) - row(0)) as u64;
+        assert_eq!(passed_before_limit(&reply, chunk, u64::MAX, all), None);
+    }
 }

@@ -3,7 +3,7 @@
 use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
 use crate::admin::sql::statement;
-use crate::config::{Group, Proxy, ReadYourWrites, User};
+use crate::config::{Group, Policy, ProcessLimits, Proxy, ReadYourWrites, TableName, User, KINDS};
 use crate::control::Handle;
 use std::fmt::Display;
 use std::time::Duration;
@@ -18,6 +18,11 @@ pub fn run(handle: &Handle, rest: &str) -> Answer {
         .groups
         .iter()
         .for_each(|group| of_group(group, &mut rows));
+    of_limits(&config.limits, &mut rows);
+    config
+        .policies
+        .iter()
+        .for_each(|policy| of_policy(policy, &mut rows));
     config
         .users
         .iter()
@@ -88,10 +93,57 @@ fn of_group(group: &Group, rows: &mut Rows) {
 }
 
 fn of_user(user: &User, rows: &mut Rows) {
-    let limit = optional(&user.max_connections);
-    let qps = optional(&user.qps);
-    let value = format!("group {}, max_connections {limit}, qps {qps}", user.group);
-    rows.push((format!("user.{}", user.name), value));
+    let mut row =
+        |key: &str, value: String| rows.push((format!("user.{}.{key}", user.name), value));
+    row("group", user.group.clone());
+    for (key, limit) in user.limits_by_key() {
+        row(key, optional(&limit));
+    }
+}
+
+fn of_policy(policy: &Policy, rows: &mut Rows) {
+    let mut row =
+        |key: &str, value: String| rows.push((format!("policy.{}.{key}", policy.name), value));
+    row("action", format!("{:?}", policy.action).to_lowercase());
+    let all = |names: &[String]| match names {
+        [] => "all".to_string(),
+        some => list(some),
+    };
+    row("users", all(&policy.users));
+    let kinds = KINDS.iter().enumerate();
+    let kinds: Vec<String> = kinds
+        .filter(|(at, _)| policy.kinds >> at & 1 == 1)
+        .map(|(_, kind)| kind.to_string())
+        .collect();
+    row("kinds", all(&kinds));
+    let digests: Vec<String> = policy.digests.iter().map(|d| format!("{d:016x}")).collect();
+    row("digests", all(&digests));
+    let table = |t: &TableName| match &t.schema {
+        Some(schema) => format!("{schema}.{}", t.table),
+        None => t.table.clone(),
+    };
+    row(
+        "tables",
+        all(&policy.tables.iter().map(table).collect::<Vec<_>>()),
+    );
+    row("full_table_select", policy.full_table_select.to_string());
+    row("no_where", policy.no_where.to_string());
+    row("multi_statement", policy.multi_statement.to_string());
+    row("opaque", policy.opaque.to_string());
+}
+
+fn of_limits(limits: &ProcessLimits, rows: &mut Rows) {
+    let mut row = |key: &str, value: String| rows.push((format!("limits.{key}"), value));
+    let ms = |time: Option<Duration>| optional(&time.map(|t| t.as_millis()));
+    row("qps", optional(&limits.qps));
+    row("max_running", optional(&limits.max_running));
+    row("max_execution_time_ms", ms(limits.each.max_execution_time));
+    row("max_result_rows", optional(&limits.each.max_result_rows));
+    row("max_result_bytes", optional(&limits.each.max_result_bytes));
+    row(
+        "idle_transaction_timeout_ms",
+        ms(limits.each.idle_transaction_timeout),
+    );
 }
 
 fn list<T: Display>(items: &[T]) -> String {

@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 14] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -23,6 +23,11 @@ const COMMANDS: [(&str, &str); 12] = [
     (
         "SHOW LATENCY",
         "turn times: 50, 95, 99, 99.9 percent, largest, in milliseconds",
+    ),
+    ("SHOW LIMITS", "what each user may use, and uses now"),
+    (
+        "SET USER name limit = number | NONE",
+        "changes a limit of SHOW LIMITS until the configuration is read again",
     ),
     (
         "SHOW CONFIG [LIKE 'pattern']",

@@ -6,6 +6,7 @@ mod explain;
 mod help;
 mod kill;
 mod latency;
+mod limits;
 mod pools;
 mod reload;
 mod servers;
@@ -38,11 +39,16 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     if let Some(rest) = statement::after(sql, "show config") {
         return config::run(handle, rest);
     }
+    if let Some(rest) = statement::after(sql, "set user") {
+        return limits::set(handle, rest).await;
+    }
     let is = |words| statement::is(sql, words);
     if is("show servers") {
         servers::run(handle)
     } else if is("show pools") {
         pools::run(handle).await
+    } else if is("show limits") {
+        limits::show(handle).await
     } else if is("show workers") {
         workers::run(handle).await
     } else if is("show latency") {

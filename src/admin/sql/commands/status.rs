@@ -10,7 +10,7 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 25] = counters![
+const COUNTERS: [Counter; 27] = counters![
     clients,
     clients_accepted,
     clients_refused,
@@ -20,6 +20,8 @@ const COUNTERS: [Counter; 25] = counters![
     turns_to_replica,
     turns_local,
     turns_failed,
+    policies_denied,
+    policies_noted,
     retries,
     healed_writes,
     sync_statements,

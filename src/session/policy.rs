@@ -1,0 +1,60 @@
+//! Policies: whether a command may run.
+use super::Session;
+use crate::policy::{self, Context, Verdict};
+use crate::sniff::Verb;
+use crate::wire::{command, error, reply};
+
+impl Session {
+    /// The error for a text that a policy of the user denies.
+    #[inline]
+    pub(super) fn check_policies(&mut self, sql: &[u8], complete: bool) -> Result<(), reply::Err> {
+        if self.user.policies.is_empty() {
+            return Ok(());
+        }
+        let verdict = policy::judge(&self.user.policies, sql, complete, self.context());
+        self.apply(verdict)
+    }
+
+    /// The same for a command without a text.
+    pub(super) fn check_command(&mut self, kind: u8, body: &[u8]) -> Result<(), reply::Err> {
+        if self.user.policies.is_empty() {
+            return Ok(());
+        }
+        let verb = match kind {
+            command::CREATE_DB => Verb::Create,
+            command::DROP_DB => Verb::Drop,
+            command::REFRESH => Verb::Flush,
+            command::INIT_DB => Verb::Use,
+            command::PROCESS_KILL => Verb::Kill,
+            command::FIELD_LIST | command::PROCESS_INFO | command::STATISTICS => Verb::Show,
+            _ => return Ok(()),
+        };
+        let table = match kind {
+            command::FIELD_LIST => body.split(|&b| b == 0).next(),
+            _ => None,
+        };
+        let verdict = policy::judge_command(&self.user.policies, verb, table, self.context());
+        self.apply(verdict)
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context {
+            schema: self.state.schema.as_deref(),
+            dialect: self.dialect,
+        }
+    }
+
+    fn apply(&mut self, verdict: Verdict) -> Result<(), reply::Err> {
+        if verdict == Verdict::default() {
+            return Ok(());
+        }
+        let stats = &self.shared.stats;
+        stats
+            .policies_noted
+            .add(u64::from(verdict.noted.count_ones()));
+        let denied = verdict.denied.and_then(|at| self.user.policies.get(at));
+        let Some(rule) = denied else { return Ok(()) };
+        stats.policies_denied.add(1);
+        Err(error::denied_by_policy(&rule.name, policy::reason(rule)))
+    }
+}

@@ -1,0 +1,302 @@
+//! Limits per user and for the process, on two workers with two users: rate, running statements, time, size of
+//! results, idle transactions, packet size; all of them changed while the proxy runs.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests block"
+)]
+
+mod common;
+
+use common::{code, needs, scalar, try_rows, wait_until, Cluster, Proxy, ProxyConfig};
+use mysql::prelude::Queryable;
+use mysql::Conn;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+fn proxy_with(app: &str, more: &str) -> Proxy {
+    let mut config = ProxyConfig::new(Cluster::shared());
+    config.app = app.into();
+    config.more = more.into();
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2, 3]);
+    proxy
+}
+
+/// Enough clients of one user that every worker has some.
+fn clients(proxy: &Proxy, user: &str, password: &str) -> Vec<Conn> {
+    (0..6).map(|_| proxy.client_as(user, password)).collect()
+}
+
+/// The row of a user in SHOW LIMITS, by column.
+fn limit_of(proxy: &Proxy, user: &str, column: usize) -> String {
+    let rows = proxy.ask_admin("SHOW LIMITS");
+    let row = rows.iter().find(|row| row[0] == user);
+    row.unwrap_or_else(|| panic!("{rows:?}"))[column].clone()
+}
+
+const RUNNING: usize = 3;
+const WAITING: usize = 5;
+const QPS: usize = 6;
+
+/// What `SELECT 1` on all of these connections comes to in this time, in statements a second.
+fn rate(conns: Vec<Conn>, time: Duration) -> f64 {
+    let (stop, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut measured = 0.0;
+    std::thread::scope(|scope| {
+        for mut conn in conns {
+            let (stop, count) = (&stop, &count);
+            scope.spawn(move || {
+                while !stop.load(Relaxed) {
+                    conn.query_drop("SELECT 1").expect("no error, only latency");
+                    count.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        // the burst at the start is not counted
+        common::pause(Duration::from_millis(300));
+        let (before, started) = (count.load(Relaxed), Instant::now());
+        common::pause(time);
+        measured = (count.load(Relaxed) - before) as f64 / started.elapsed().as_secs_f64();
+        stop.store(true, Relaxed);
+    });
+    measured
+}
+
+#[test]
+fn a_user_gets_its_rate_over_all_workers_and_another_user_is_not_held() {
+    needs!(the_proxy);
+    let proxy = proxy_with("qps = 100", "");
+    let free = AtomicUsize::new(0);
+    let done = AtomicBool::new(false);
+    let mut held = 0.0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut other = proxy.client_as("app2", "app2pw");
+            while !done.load(Relaxed) {
+                other.query_drop("SELECT 1").expect("not limited");
+                free.fetch_add(1, Relaxed);
+            }
+        });
+        held = rate(clients(&proxy, "app", "apppw"), Duration::from_secs(4));
+        done.store(true, Relaxed);
+    });
+    assert!((95.0..=105.0).contains(&held), "{held} statements a second");
+    // one connection, one after the other: held to the other's rate it could not have as many
+    assert!(free.load(Relaxed) > 600, "{free:?}");
+    // a cost loop's way: the rate of a running user is changed, and a bad value is refused
+    let mut admin = proxy.admin();
+    admin.query_drop("SET USER app qps = 200").expect("changed");
+    assert_eq!(limit_of(&proxy, "app", QPS), "200");
+    let held = rate(clients(&proxy, "app", "apppw"), Duration::from_secs(3));
+    assert!(
+        (190.0..=210.0).contains(&held),
+        "{held} statements a second"
+    );
+    for wrong in ["app qps = 0", "app speed = 5", "nobody qps = 5"] {
+        let refused = admin.query_drop(format!("SET USER {wrong}")).unwrap_err();
+        assert!(
+            refused.to_string().contains("nothing was changed"),
+            "{refused}"
+        );
+    }
+    proxy.reload();
+    wait_until("the file's limit is back", || {
+        limit_of(&proxy, "app", QPS) == "100"
+    });
+}
+
+#[test]
+fn running_statements_of_a_user_are_limited_over_all_workers_and_further_ones_wait() {
+    needs!(the_proxy);
+    let proxy = proxy_with("max_running = 2", "");
+    let most = AtomicUsize::new(0);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                let running = limit_of(&proxy, "app", RUNNING).parse().expect("a number");
+                most.fetch_max(running, Relaxed);
+            }
+        });
+        let sleepers: Vec<_> = clients(&proxy, "app", "apppw")
+            .into_iter()
+            .map(|mut conn| scope.spawn(move || conn.query_drop("SELECT SLEEP(0.4)")))
+            .collect();
+        wait_until("some wait", || limit_of(&proxy, "app", WAITING) != "0");
+        // another user runs at once
+        proxy
+            .client_as("app2", "app2pw")
+            .query_drop("SELECT 1")
+            .expect("not limited");
+        for sleeper in sleepers {
+            sleeper.join().expect("no panic").expect("waited and ran");
+        }
+        done.store(true, Relaxed);
+    });
+    assert_eq!(most.load(Relaxed), 2);
+    assert_eq!(limit_of(&proxy, "app", RUNNING), "0");
+    assert_eq!(limit_of(&proxy, "app", WAITING), "0");
+}
+
+#[test]
+fn a_transaction_goes_on_while_others_wait_for_its_locks() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE OR REPLACE TABLE running_t (a INT PRIMARY KEY, b INT)"]);
+    cluster.prepare(&["INSERT INTO running_t VALUES (1, 0)"]);
+    let proxy = proxy_with("max_running = 1", "");
+    let mut holder = proxy.client();
+    holder.query_drop("BEGIN").unwrap();
+    holder.query_drop("UPDATE running_t SET b = 1").unwrap();
+    let mut blocked = proxy.client();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || blocked.query_drop("UPDATE running_t SET b = 2"));
+        wait_until("it runs", || limit_of(&proxy, "app", RUNNING) == "1");
+        // the only place is taken by a statement that waits for this transaction
+        holder.query_drop("COMMIT").expect("not held up");
+        waits.join().expect("no panic").expect("ran after it");
+    });
+}
+
+#[test]
+fn a_statement_that_waited_too_long_is_told_so_and_a_kill_ends_the_wait() {
+    needs!(the_proxy);
+    let mut config = ProxyConfig::new(Cluster::shared()).proxy("lease_timeout_ms = 500");
+    config.app = "max_running = 1".into();
+    let proxy = config.start();
+    let mut sleeper = proxy.client();
+    let id = sleeper.connection_id();
+    std::thread::scope(|scope| {
+        let runs = scope.spawn(move || sleeper.query_drop("SELECT SLEEP(30)"));
+        wait_until("it runs", || limit_of(&proxy, "app", RUNNING) == "1");
+        let mut late = proxy.client();
+        let error = late.query_drop("SELECT 1").unwrap_err();
+        assert_eq!(code(&error), 1226, "{error}");
+        proxy
+            .admin()
+            .query_drop(format!("KILL QUERY {id}"))
+            .expect("killed");
+        let _ = runs.join().expect("no panic");
+        late.query_drop("SELECT 1").expect("there is a place again");
+    });
+}
+
+#[test]
+fn a_statement_that_runs_too_long_is_interrupted_and_its_connection_stays() {
+    needs!(the_proxy);
+    let proxy = proxy_with("max_execution_time_ms = 300", "");
+    let mut client = proxy.client();
+    let endless = "SELECT COUNT(*) FROM seq_1_to_1000000 endless, seq_1_to_1000000 b WHERE endless.seq + b.seq < 0";
+    let error = try_rows(&mut client, endless).unwrap_err();
+    assert_eq!(code(&error), 1969, "{error}");
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SET @kept = 5").unwrap();
+    let error = try_rows(&mut client, endless).unwrap_err();
+    assert_eq!(code(&error), 1969, "{error}");
+    assert_eq!(scalar(&mut client, "SELECT @kept"), "5");
+    client.query_drop("COMMIT").unwrap();
+    // by EXECUTE as well
+    let statement = client.prep(endless).unwrap();
+    let error = client.exec::<mysql::Row, _, _>(&statement, ()).unwrap_err();
+    assert_eq!(code(&error), 1969, "{error}");
+    // nothing of it runs any more, and another user is not limited
+    let running =
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%endless%' \
+                   AND INFO NOT LIKE '%PROCESSLIST%'";
+    for server in &Cluster::shared().servers {
+        wait_until("the server is free", || server.ask(running) == "0");
+    }
+    proxy
+        .client_as("app2", "app2pw")
+        .query_first::<u8, _>("SELECT SLEEP(0.6)")
+        .expect("not limited");
+}
+
+#[test]
+fn a_result_over_its_limit_is_cut_with_an_error_and_the_connection_goes_on() {
+    needs!(the_proxy);
+    let proxy = proxy_with("max_result_rows = 1000", "");
+    let mut client = proxy.client();
+    let count = |client: &mut Conn, sql: &str| try_rows(client, sql).map(|rows| rows.len());
+    assert_eq!(
+        count(&mut client, "SELECT seq FROM seq_1_to_1000").unwrap(),
+        1000
+    );
+    for sql in [
+        "SELECT seq FROM seq_1_to_1001",
+        "SELECT seq FROM seq_1_to_5000000",
+    ] {
+        let error = count(&mut client, sql).unwrap_err();
+        assert!(error.to_string().contains("max_result_rows"), "{error}");
+        assert_eq!(scalar(&mut client, "SELECT 7"), "7");
+    }
+    // prepared, and inside a transaction, which stays
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SET @kept = 5").unwrap();
+    let statement = client
+        .prep("SELECT seq, REPEAT('x', 500) FROM seq_1_to_3000000")
+        .unwrap();
+    let error = client.exec::<mysql::Row, _, _>(&statement, ()).unwrap_err();
+    assert!(error.to_string().contains("max_result_rows"), "{error}");
+    assert_eq!(scalar(&mut client, "SELECT @kept"), "5");
+    client.query_drop("ROLLBACK").unwrap();
+    // by bytes: a thousand rows of 1.6 MB
+    let mut admin = proxy.admin();
+    admin
+        .query_drop("SET USER app max_result_bytes = 5000000")
+        .unwrap();
+    let heavy = "SELECT REPEAT('x', 1600000) FROM seq_1_to_1000";
+    wait_until("the new limit holds", || {
+        try_rows(&mut client, heavy)
+            .is_err_and(|error| error.to_string().contains("max_result_bytes"))
+    });
+    assert_eq!(
+        count(&mut client, "SELECT REPEAT('x', 1600000) FROM seq_1_to_3").unwrap(),
+        3
+    );
+    assert_eq!(scalar(&mut client, "SELECT 7"), "7");
+    // another user has all of it
+    let mut other = proxy.client_as("app2", "app2pw");
+    assert_eq!(
+        count(&mut other, "SELECT seq FROM seq_1_to_1001").unwrap(),
+        1001
+    );
+}
+
+#[test]
+fn an_idle_transaction_ends_with_its_connection_and_a_large_packet_is_refused() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE OR REPLACE TABLE idle_t (a INT PRIMARY KEY)"]);
+    let limits = "[limits]\nidle_transaction_timeout_ms = 300\n";
+    let proxy = proxy_with("max_allowed_packet = 4096", limits);
+    let mut idle = proxy.client();
+    let mut forgotten = proxy.client();
+    forgotten.query_drop("BEGIN").unwrap();
+    forgotten
+        .query_drop("INSERT INTO idle_t VALUES (1)")
+        .unwrap();
+    wait_until("the transaction is gone", || {
+        let sessions = proxy.ask_admin("SHOW SESSIONS");
+        let id = forgotten.connection_id().to_string();
+        !sessions.iter().any(|row| row[0] == id)
+    });
+    let error = forgotten.query_drop("COMMIT").unwrap_err();
+    assert!(
+        !matches!(&error, mysql::Error::MySqlError(e) if e.code != 4031),
+        "{error}"
+    );
+    wait_until("its row is rolled back", || {
+        cluster.primary().ask("SELECT COUNT(*) FROM app.idle_t") == "0"
+    });
+    assert_eq!(scalar(&mut idle, "SELECT 7"), "7");
+    let large = format!("SELECT '{}'", "x".repeat(5000));
+    let error = idle.query_drop(&large).unwrap_err();
+    assert!(
+        !matches!(&error, mysql::Error::MySqlError(e) if e.code != 1153),
+        "{error}"
+    );
+    let mut other = proxy.client_as("app2", "app2pw");
+    assert_eq!(scalar(&mut other, &large).len(), 5000);
+}

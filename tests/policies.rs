@@ -1,0 +1,90 @@
+//! Policies on real servers: what they deny never reaches one, whichever way it is sent.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests block"
+)]
+
+mod common;
+
+use common::{code, needs, scalar, Cluster, Proxy, ProxyConfig};
+use mysql::prelude::Queryable;
+
+fn proxy_with(policies: &str) -> Proxy {
+    let mut config = ProxyConfig::new(Cluster::shared());
+    config.more = policies.into();
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2, 3]);
+    proxy
+}
+
+fn count(proxy: &Proxy, counter: &str) -> u64 {
+    let rows = proxy.ask_admin(&format!("SHOW STATUS LIKE '{counter}'"));
+    rows[0][1].parse().expect("a number")
+}
+
+#[test]
+fn a_denied_statement_reaches_no_server_and_names_its_policy_to_the_user_it_is_for() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&[
+        "CREATE OR REPLACE TABLE policy_t (a INT PRIMARY KEY)",
+        "INSERT INTO policy_t VALUES (1), (2)",
+    ]);
+    let proxy = proxy_with(
+        "[[policy]]\nname = \"keep where\"\naction = \"deny\"\nusers = [\"app\"]\nno_where = true\n\
+         [[policy]]\nname = \"see through\"\naction = \"deny\"\nusers = [\"app\"]\nopaque = true\n",
+    );
+    let mut client = proxy.client();
+    for sql in [
+        "DELETE FROM policy_t",
+        "delete/* WHERE a = 1 */from policy_t",
+        "/*!50000 DELETE FROM policy_t */",
+        "/*M! DELETE FROM policy_t */",
+        "PREPARE s FROM 'DELETE FROM policy_t'",
+        "EXECUTE IMMEDIATE 'DELETE FROM policy_t'",
+        "EXECUTE IMMEDIATE CONCAT('DELETE FROM ', 'policy_t')",
+        "BEGIN NOT ATOMIC DELETE FROM policy_t; END",
+        "SET STATEMENT max_statement_time = 10 FOR DELETE FROM policy_t",
+        "SELECT 1; DELETE FROM policy_t",
+    ] {
+        let error = client.query_drop(sql).unwrap_err();
+        assert_eq!(code(&error), 1227, "{sql}: {error}");
+        assert!(error.to_string().contains("policy '"), "{sql}: {error}");
+    }
+    let error = client.prep("DELETE FROM policy_t").unwrap_err();
+    assert_eq!(code(&error), 1227, "{error}");
+    assert_eq!(scalar(&mut client, "SELECT COUNT(*) FROM policy_t"), "2");
+    assert!(count(&proxy, "policies_denied") >= 11);
+    // the same user's other statements, and the other user's
+    client
+        .query_drop("DELETE FROM policy_t WHERE a = 1")
+        .expect("allowed");
+    let mut other = proxy.client_as("app2", "app2pw");
+    other.query_drop("DELETE FROM policy_t").expect("allowed");
+}
+
+#[test]
+fn a_statement_that_is_prepared_already_is_denied_once_a_policy_says_so() {
+    needs!(the_proxy);
+    let mut config = ProxyConfig::new(Cluster::shared());
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2, 3]);
+    let mut client = proxy.client();
+    let statement = client.prep("SELECT 3 + ?").unwrap();
+    client.exec_drop(&statement, (4,)).expect("allowed so far");
+    config.more = "[[policy]]\nname = \"none\"\naction = \"deny\"\nkinds = [\"select\"]\n\
+                   [[policy]]\nname = \"seen\"\naction = \"log\"\nkinds = [\"show\"]\n"
+        .into();
+    proxy.write_config(&config);
+    let said = proxy.ask_admin("RELOAD");
+    assert!(said.is_empty(), "{said:?}");
+    common::wait_until("EXECUTE is denied", || {
+        let outcome = client.exec_drop(&statement, (4,));
+        outcome.is_err_and(|error| code(&error) == 1227)
+    });
+    let error = client.exec_drop(&statement, (4,)).unwrap_err();
+    assert_eq!(code(&error), 1227, "{error}");
+    client.query_drop("SHOW TABLES").expect("only noted");
+    assert_eq!(count(&proxy, "policies_noted"), 1);
+}
