@@ -111,7 +111,8 @@ impl Driver {
     fn new(config: NetConfig) -> Result<Driver, StartError> {
         let mut ring = Ring::new(config.ring_entries, config.ring_completions)?;
         let prompt_works = prompt::works(&mut ring);
-        let window = (config.small_buffers / 4).max(1);
+        // few, so that messages land in warm memory; doubled when they do not suffice
+        let window = (config.small_buffers / 32).max(1);
         pool::create(
             ring.uring(),
             pool::SMALL,

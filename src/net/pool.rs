@@ -21,6 +21,9 @@ pub(super) const BULK: u16 = 1;
 /// The group is the top bit of a buffer's number.
 const GROUP_SHIFT: u32 = 15;
 const INDEX_MASK: u16 = (1 << GROUP_SHIFT) - 1;
+/// Small buffers start this much apart from a multiple of the page: the first lines of all of them would share a
+/// few sets of the CPU's caches otherwise, and push each other out.
+const COLOUR: usize = 256;
 /// Most buffers of a group.
 pub(super) const MOST: u16 = 1 << 14;
 
@@ -106,7 +109,7 @@ pub(super) fn out() -> usize {
 #[cfg(test)]
 pub(super) fn resident(group: u16) -> usize {
     with(group, |pool| {
-        let length = usize::from(pool.entries) * pool.size;
+        let length = usize::from(pool.entries) * pool.stride;
         let mut pages = vec![0u8; length.div_ceil(4096)];
         // SAFETY: our own mapping, page-aligned, and a byte for each of its pages.
         let done =
@@ -148,6 +151,8 @@ struct Pool {
     group: u16,
     entries: u16,
     size: usize,
+    /// From one buffer's start to the next one's.
+    stride: usize,
     /// The ring shared with the kernel, `entries` long.
     ring: NonNull<BufRingEntry>,
     memory: NonNull<u8>,
@@ -176,7 +181,8 @@ impl Pool {
             ));
         }
         let ring = map(usize::from(entries) * size_of::<BufRingEntry>())?;
-        let memory = map(usize::from(entries) * size)?;
+        let stride = if group == SMALL { size + COLOUR } else { size };
+        let memory = map(usize::from(entries) * stride)?;
         // SAFETY: `ring` is a page-aligned mapping of `entries` entries that is unmapped only when
         // the pool is dropped, after the ring's last enter.
         unsafe {
@@ -191,6 +197,7 @@ impl Pool {
             group,
             entries,
             size,
+            stride,
             ring: ring.cast(),
             memory,
             tail: Cell::new(0),
@@ -274,7 +281,7 @@ impl Pool {
 
     fn start(&self, index: u16) -> NonNull<u8> {
         // SAFETY: `index` is below `entries`, so the result is inside the mapping.
-        unsafe { self.memory.add(usize::from(index) * self.size) }
+        unsafe { self.memory.add(usize::from(index) * self.stride) }
     }
 
     fn tidy(&self) {
@@ -282,7 +289,7 @@ impl Pool {
             self.resident.set(true);
         } else if self.resident.get() && self.out() == 0 {
             self.resident.set(false);
-            let length = usize::from(self.entries) * self.size;
+            let length = usize::from(self.entries) * self.stride;
             // SAFETY: our own mapping, of exactly this length, and no buffer is out: nobody reads what is in it.
             // The kernel may fill the provided ones later, on new pages.
             unsafe { libc::madvise(self.memory.as_ptr().cast(), length, libc::MADV_DONTNEED) };
@@ -309,7 +316,7 @@ impl Drop for Pool {
             unsafe {
                 libc::munmap(
                     self.memory.as_ptr().cast(),
-                    usize::from(self.entries) * self.size,
+                    usize::from(self.entries) * self.stride,
                 );
                 libc::munmap(
                     self.ring.as_ptr().cast(),

@@ -8,6 +8,7 @@ use super::buf::Buf;
 use super::driver::{note_waker, user_data, wake, Driver, Op};
 use super::slot::{Gather, Slot, GATHER};
 use super::timers::{Nanos, NEVER};
+use super::Peer;
 use io_uring::{opcode, squeue, types};
 use std::io;
 use std::os::fd::RawFd;
@@ -15,6 +16,9 @@ use std::task::{Poll, Waker};
 
 /// Up to this many bytes a send is prompt: what a socket's buffer usually has room for.
 const PROMPT_BYTES: usize = 64 << 10;
+/// Over TCP a send that finds no room ends when all of it is taken: the kernel goes on by itself, instead of a
+/// completion and another send for each part. What was taken meanwhile shows in what the peer acknowledged.
+const PATIENT: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 pub(super) const PROMPT: i32 = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
 
 /// A stalled send is looked at this often within the write timeout.
@@ -68,7 +72,11 @@ impl Driver {
             return;
         }
         let prompt = first && self.prompt_works && may_be_prompt(slot);
-        let flags = if prompt { PROMPT } else { libc::MSG_NOSIGNAL };
+        let flags = match slot.peer {
+            _ if prompt => PROMPT,
+            Peer::Tcp(_) => PATIENT,
+            Peer::Unix => libc::MSG_NOSIGNAL,
+        };
         let entry = if slot.queue.is_long() {
             let mut gather = self.gathers.pop().unwrap_or_else(Gather::new);
             let message = gather.fill(&slot.queue);
@@ -150,16 +158,20 @@ impl Driver {
         }
     }
 
-    /// Whether the peer has taken no byte for the write timeout. The kernel reports room only once a
-    /// third of its send buffer is free, so a slow peer's progress shows in the bytes that it has
-    /// not acknowledged.
+    /// Whether the peer has taken no byte for the write timeout. A send ends when all of it is taken, and the
+    /// kernel reports room only once a third of its send buffer is free, so a slow peer's progress shows in the
+    /// bytes that it has acknowledged.
     pub(super) fn is_stalled(&mut self, index: u32) -> bool {
         let slot = &mut self.slots[index as usize];
         if slot.queued == 0 || slot.error != 0 {
             return false;
         }
-        let unacknowledged = slot.raw_fd().map_or(0, unacknowledged);
-        if std::mem::replace(&mut slot.unacknowledged, unacknowledged) != unacknowledged {
+        let taken = match (slot.raw_fd(), &slot.peer) {
+            (Some(fd), Peer::Tcp(_)) => acknowledged(fd),
+            (Some(fd), Peer::Unix) => unread(fd),
+            (None, _) => 0,
+        };
+        if std::mem::replace(&mut slot.taken_before, taken) != taken {
             slot.progress = self.now;
         }
         slot.progress.saturating_add(self.write_timeout) <= self.now
@@ -203,10 +215,24 @@ fn may_be_prompt(slot: &Slot) -> bool {
     slot.queued <= PROMPT_BYTES && slot.queue.len() <= GATHER && slot.drain_waker.is_none()
 }
 
-/// Sent bytes that the peer's system (TCP) or the peer (Unix) has not taken yet.
-fn unacknowledged(fd: RawFd) -> i32 {
+/// Bytes that a TCP peer's system has acknowledged since the connection began.
+fn acknowledged(fd: RawFd) -> u64 {
+    /// `tcpi_bytes_acked` of linux/tcp.h's `struct tcp_info` (Linux 4.1), which grows at its end only.
+    const BYTES_ACKED: usize = 120;
+    let mut info = [0u64; BYTES_ACKED / 8 + 1];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes of integers.
+    unsafe {
+        let place = info.as_mut_ptr().cast();
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut length)
+    };
+    info[BYTES_ACKED / 8]
+}
+
+/// Sent bytes that the peer at the other end of a Unix socket has not read yet.
+fn unread(fd: RawFd) -> u64 {
     let mut bytes = 0;
     // SAFETY: the descriptor is open and the kernel writes one int.
     unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &mut bytes) };
-    bytes
+    u64::try_from(bytes).unwrap_or(0)
 }

@@ -35,8 +35,8 @@ pub(super) struct Slot {
     pub(super) drain_waker: Option<Waker>,
     /// When the kernel last took a byte, or the queue began to fill.
     pub(super) progress: Nanos,
-    /// Bytes the peer had not acknowledged when this was last looked at.
-    pub(super) unacknowledged: i32,
+    /// What showed the peer's progress when it was last looked at.
+    pub(super) taken_before: u64,
     /// The message of the send that is in flight, if it gathers several buffers.
     pub(super) gather: Option<Box<Gather>>,
     /// Bytes of the prompt send that was submitted and whose fate is not known yet; 0: none.
@@ -91,7 +91,7 @@ impl Slot {
             drain_limit: 0,
             drain_waker: None,
             progress: 0,
-            unacknowledged: 0,
+            taken_before: 0,
             gather: None,
             prompt: 0,
             timer: None,
