@@ -5,7 +5,7 @@ CARGO ?= cargo
 ARGS ?=
 FUZZ_SECONDS ?= 60
 
-.PHONY: help build test check unit soak test-direct demo bench bench-build instructions turn flamegraph acceptance fuzz servers clean
+.PHONY: help build drivers test check unit soak test-direct demo bench bench-build instructions turn flamegraph acceptance fuzz servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -29,6 +29,9 @@ soak: servers    ## the load tests with their full numbers (1,000 clients, 100 t
 
 test-direct: servers   ## the same expectations against MariaDB itself, without the proxy
 	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing
+
+drivers: servers build   ## the same work through 20 drivers and tools, directly and through Umpire; ARGS="--help" says more
+	python3 tests/drivers/run.py $(ARGS)
 
 demo: servers    ## from nothing to a proxy in front of a primary and two replicas, and what went where
 	@demo/run.sh

@@ -341,10 +341,14 @@ fn the_configuration_is_shown_without_secrets() {
             .map(|row| row[1].as_str())
     };
     assert_eq!(value("group.main.read_write_split"), Some("true"));
+    assert_eq!(value("group.main.read_your_writes_window_ms"), Some("300"));
     assert_eq!(
-        (value("user.app.group"), value("user.app.qps")),
-        (Some("main"), Some("none"))
+        value("group.main.servers.10.0.0.2:3306.role"),
+        Some("replica")
     );
+    assert_eq!(value("proxy.lease_timeout_ms"), Some("10000"));
+    assert_eq!(value("user.app.group"), Some("main"));
+    assert_eq!(value("user.app.qps"), Some("none"));
     let text = format!("{all:?}");
     assert!(
         !text.contains("hidden") && !text.contains("sesame"),
@@ -411,14 +415,22 @@ fn what_clients_send_at_their_start_is_answered() {
     let comment = rows(&mut conn, "select @@version_comment limit 1");
     assert_eq!(comment, [["Umpire admin port"]]);
     assert_eq!(rows(&mut conn, "SELECT DATABASE()"), [["NULL"]]);
-    assert_eq!(rows(&mut conn, "SELECT USER()"), [["boss@umpire"]]);
+    assert_eq!(rows(&mut conn, "SELECT USER()"), [["boss@127.0.0.1"]]);
     assert_eq!(rows(&mut conn, "show databases"), [["umpire"]]);
     assert!(rows(&mut conn, "show tables").is_empty());
     assert!(rows(&mut conn, "SHOW WARNINGS").is_empty());
     assert_eq!(rows(&mut conn, "/* app */ select 1"), [["1"]]);
     assert_eq!(
         rows(&mut conn, "SHOW VARIABLES LIKE 'tx\\_%'"),
-        [["tx_isolation", "REPEATABLE-READ"]]
+        [["tx_isolation", "REPEATABLE-READ"], ["tx_read_only", "OFF"]]
+    );
+    assert_eq!(
+        rows(
+            &mut conn,
+            "SHOW VARIABLES WHERE Variable_name IN ('license', 'port')"
+        )
+        .len(),
+        2
     );
     for sql in [
         "set names utf8mb4",
@@ -439,13 +451,65 @@ fn what_clients_send_at_their_start_is_answered() {
         .collect();
     assert_eq!(names, ["step", "@@nowhere", "w"]);
     assert!(conn.ping().is_ok());
+    assert_eq!(rows(&mut conn, "SELECT DATABASE()"), [["umpire"]]);
     conn.select_db("anything").unwrap();
+    assert_eq!(rows(&mut conn, "SELECT DATABASE()"), [["anything"]]);
     assert!(conn.prep("SELECT 1").is_err());
     assert_eq!(
         rows(&mut conn, "SELECT 2"),
         [["2"]],
         "the connection goes on after an error"
     );
+}
+
+#[test]
+fn tools_find_one_empty_database_and_the_clients_as_processes() {
+    let mut conn = connect(&start(view(), vec![worker(0)]));
+    let schemata = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA";
+    assert_eq!(rows(&mut conn, schemata), [["umpire"]]);
+    let tables = "SELECT t.TABLE_NAME n, 'a, b' FROM information_schema.TABLES t WHERE 1 = 1";
+    assert!(rows(&mut conn, tables).is_empty());
+    assert_eq!(
+        rows(&mut conn, "SELECT COUNT(*) FROM information_schema.ENGINES"),
+        [["0"]]
+    );
+    let processes = rows(&mut conn, "SHOW /*!50002 FULL */ PROCESSLIST");
+    assert_eq!(
+        processes[0][..5],
+        ["100", "app", "10.9.9.9:5", "NULL", "Sleep"]
+    );
+    assert_eq!(
+        rows(
+            &mut conn,
+            "SELECT CONCAT('a', \"b\", 1), @@autocommit AS `on`"
+        ),
+        [["ab1", "1"]]
+    );
+    assert_eq!(
+        rows(&mut conn, "SHOW GLOBAL STATUS LIKE 'turns.0'"),
+        [["turns.0", "21"]]
+    );
+    conn.query_drop("/*!40101 SET NAMES utf8 */").unwrap();
+    assert_eq!(error_code(conn.query_drop("SELECT a FROM t")), 1064);
+    assert_eq!(error_code(conn.query_drop("SELECT f(1)")), 1064);
+}
+
+#[test]
+fn a_refused_login_names_the_clients_address() {
+    match try_connect(&start(view(), vec![]), "boss", "wrong") {
+        Err(mysql::Error::MySqlError(e)) => {
+            assert!(e.message.contains("'boss'@'127.0.0.1'"), "{}", e.message);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn explain_route_says_what_a_function_of_unknown_effect_means() {
+    let mut conn = connect(&start(view(), vec![]));
+    let answer = rows(&mut conn, "EXPLAIN ROUTE SELECT f() FROM t");
+    let reason = &answer.iter().find(|r| r[0] == "reason").unwrap()[1];
+    assert!(reason.contains("function of unknown effect"), "{reason}");
 }
 
 #[test]

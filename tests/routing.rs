@@ -737,6 +737,32 @@ fn the_window_is_per_user_and_restarts_with_each_write() {
 }
 
 #[test]
+fn what_ends_a_transaction_that_was_not_open_is_no_write() {
+    needs!(the_proxy);
+    let proxy = ProxyConfig::new(cluster()).timer(600_000).start();
+    proxy.wait_for_readers(&[2, 3]);
+    let mut client = proxy.client();
+    for sql in [
+        "SET autocommit = 1",
+        "SET autocommit = 0, time_zone = '+01:00'",
+        "COMMIT",
+        "SET autocommit = 1",
+        "ROLLBACK",
+    ] {
+        client.query_drop(sql).expect(sql);
+    }
+    assert_ne!(scalar(&mut client, "SELECT @@server_id"), "1");
+    for sql in [
+        "SET autocommit = 0",
+        "INSERT INTO w VALUES (95)",
+        "SET autocommit = 1",
+    ] {
+        client.query_drop(sql).expect(sql);
+    }
+    assert_eq!(scalar(&mut client, "SELECT @@server_id"), "1");
+}
+
+#[test]
 fn the_end_of_a_transaction_and_a_failed_write_count_as_writes() {
     needs!(the_proxy);
     let proxy = ProxyConfig::new(cluster()).timer(2000).start();

@@ -740,9 +740,33 @@ fn connection_id_is_the_one_the_client_was_greeted_with_in_every_spelling() {
         let row: Option<u64> = client.exec_first(sql, ()).expect(sql);
         assert_eq!(row.map(|n| n.to_string()), Some(greeted.clone()), "{sql}");
     }
-    let result = client
-        .query_iter("SELECT CONNECTION_ID(), 1")
-        .expect("a result");
-    let name = result.columns().as_ref()[0].name_str().into_owned();
-    assert_eq!(name, "CONNECTION_ID()");
+    for item in [
+        "CONNECTION_ID()",
+        "1 + CONNECTION_ID() * 2",
+        "CONCAT('a`', CONNECTION_ID())",
+        "(SELECT CONNECTION_ID())",
+    ] {
+        let result = client.query_iter(format!("SELECT {item}, 1"));
+        let result = result.expect("a result");
+        let name = result.columns().as_ref()[0].name_str().into_owned();
+        assert_eq!(name, item);
+    }
+}
+
+#[test]
+fn after_a_ping_row_count_is_what_the_server_says() {
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE pinged (a INT)"]);
+    let mut client = Proxy::shared().client();
+    // a user's first question may come too late
+    try_rows(&mut client, "SELECT ROW_COUNT()").ok();
+    let mut ask = |client: &mut mysql::Conn| {
+        client
+            .query_drop("INSERT INTO app.pinged VALUES (1), (2)")
+            .expect("INSERT");
+        client.ping().expect("a ping");
+        scalar(client, "SELECT ROW_COUNT()")
+    };
+    let through = ask(&mut client);
+    assert_eq!(through, ask(&mut cluster.servers[0].root()));
 }

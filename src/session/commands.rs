@@ -1,5 +1,6 @@
 //! Which command goes where; the commands that need no file of their own.
 use super::lease::Attempt;
+use super::pins::Pins;
 use super::turn::{Outgoing, Ran};
 use super::{eof_packet, error_packet, End, Session};
 use crate::relay::Command;
@@ -18,6 +19,12 @@ pub(super) const NEUTRAL: Sniffed = Sniffed {
 pub(super) const SESSION_ONLY: Sniffed = Sniffed {
     verb: Verb::Use,
     ..NEUTRAL
+};
+
+/// Leaves the last statement's warnings where they are.
+const PING: Sniffed = Sniffed {
+    effects: Effects::DIAGNOSTICS,
+    ..SESSION_ONLY
 };
 
 impl Session {
@@ -46,9 +53,10 @@ impl Session {
                 Ok(())
             }
             command::QUIT => Err(End::Quit),
-            // a held connection must not end by its own wait_timeout while the client keeps it alive
-            command::PING if self.pins.leaves_state() => {
-                Box::pin(self.forward(command, &SESSION_ONLY)).await
+            // a held connection must not end by its own wait_timeout while the client keeps it alive; and after a
+            // ping, ROW_COUNT() is another one
+            command::PING if self.pins.leaves_state() || self.pins.contains(Pins::DIAGNOSTICS) => {
+                Box::pin(self.forward(command, &PING)).await
             }
             command::PING => {
                 self.shared.stats.turns_local.add(1);
@@ -79,7 +87,7 @@ impl Session {
         if !command.is_whole() {
             return Err(self.tell_and_end(&error::packet_too_large()));
         }
-        self.release_diagnostics(Effects::empty()).await?;
+        self.release_diagnostics(sniffed.effects).await?;
         let mut attempt = Attempt::default();
         let mut lease = match self.lease(sniffed, &mut attempt).await {
             Ok(lease) => lease,

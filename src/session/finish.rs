@@ -53,7 +53,7 @@ impl Session {
         }
         let hidden = self.hides_state(&end, sniffed, explained);
         // a statement that failed may have written before it did
-        if sniffed.may_change_data() {
+        if sniffed.may_change_data() && (was_in_transaction || !only_ends_transaction(sniffed)) {
             self.note_write();
         }
         if end.error.as_ref().is_some_and(|e| is_fatal(e.code)) {
@@ -193,6 +193,15 @@ impl Session {
             self.user.last_write.store(now, Relaxed);
         }
     }
+}
+
+/// COMMIT, ROLLBACK, SET autocommit: without an open transaction they end nothing. Drivers send them around reads.
+fn only_ends_transaction(sniffed: &Sniffed) -> bool {
+    let ends = Effects::END_TRANSACTION | Effects::SET_AUTOCOMMIT;
+    let harmless = ends | Effects::SET_SESSION;
+    sniffed.effects.intersects(ends)
+        && harmless.contains(sniffed.effects)
+        && matches!(sniffed.verb, Verb::Commit | Verb::Rollback | Verb::Set)
 }
 
 /// Seconds: what servers allow.

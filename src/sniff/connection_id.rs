@@ -6,34 +6,36 @@ use super::words::Word;
 
 /// The statement with every call of `CONNECTION_ID()` replaced by `id`; None: there is none.
 ///
-/// A call that is a whole item of the outermost select list keeps its text as the column's name. In
-/// the middle of an expression the name shows the number instead.
+/// An item of the outermost select list with such a call gets its text as written for a name, as the
+/// server would have named it; but not where its last words may be a name already.
 pub fn with_connection_id(sql: &[u8], id: u32, dialect: Dialect) -> Option<Vec<u8>> {
     let mut lexer = Lexer::new(sql, dialect);
     let mut place = Place::default();
     let mut out = Vec::new();
     let mut copied = 0;
-    let mut token = lexer.next();
-    while token.kind != Kind::End {
+    loop {
+        let token = lexer.next();
+        if place.ends_item(&lexer, &token) {
+            if let Some((start, end)) = place.unnamed() {
+                out.extend_from_slice(&sql[copied..end]);
+                name_item(&sql[start..end], &mut out);
+                copied = end;
+            }
+        }
+        if token.kind == Kind::End {
+            break;
+        }
         let call = is_call(&lexer, &token)
             .then(|| closing(&mut lexer))
             .flatten();
         let Some(close) = call else {
             place.pass(&lexer, &token);
-            token = lexer.next();
             continue;
         };
         out.extend_from_slice(&sql[copied..token.start]);
         out.extend_from_slice(id.to_string().as_bytes());
         copied = close.end;
-        let text = &sql[token.start..close.end];
-        token = lexer.next();
-        if place.begins_item && ends_item(&lexer, &token) {
-            out.extend_from_slice(b" AS `");
-            out.extend(text.iter().filter(|b| **b != b'`'));
-            out.push(b'`');
-        }
-        place.begins_item = false;
+        place.pass_call(&token, &close);
     }
     if out.is_empty() {
         return None;
@@ -42,33 +44,126 @@ pub fn with_connection_id(sql: &[u8], id: u32, dialect: Dialect) -> Option<Vec<u
     Some(out)
 }
 
+/// Servers take no longer name, bytes.
+const NAME_LIMIT: usize = 255;
+
+fn name_item(text: &[u8], out: &mut Vec<u8>) {
+    if text.len() > NAME_LIMIT {
+        return;
+    }
+    out.extend_from_slice(b" AS `");
+    for byte in text {
+        if *byte == b'`' {
+            out.push(b'`');
+        }
+        out.push(*byte);
+    }
+    out.push(b'`');
+}
+
 /// Where in the statement the reader is.
 #[derive(Default)]
 struct Place {
     depth: u32,
     /// Behind the outermost SELECT, before what follows its list.
     in_list: bool,
-    /// The next token is the first of a select item.
-    begins_item: bool,
+    /// Of the select item that the reader is in.
+    item: Option<Item>,
+}
+
+struct Item {
+    start: usize,
+    /// Of its last token so far.
+    end: usize,
+    calls: bool,
+    /// The last token cannot be the item's name.
+    is_unnamed: bool,
+    /// The last token is an operator, so that the next one is an operand.
+    wants_operand: bool,
 }
 
 impl Place {
+    fn ends_item(&self, lexer: &Lexer<'_>, token: &Token) -> bool {
+        self.in_list
+            && self.depth == 0
+            && match token.kind {
+                Kind::End | Kind::Semicolon | Kind::Mark(b',') => true,
+                Kind::Word => follows_list(lexer, token),
+                _ => false,
+            }
+    }
+
+    /// Where the item stands that ends here, if it has a call and no name.
+    fn unnamed(&self) -> Option<(usize, usize)> {
+        let item = self.item.as_ref()?;
+        (item.calls && item.is_unnamed).then_some((item.start, item.end))
+    }
+
     fn pass(&mut self, lexer: &Lexer<'_>, token: &Token) {
+        if self.ends_item(lexer, token) {
+            self.item = None;
+            self.in_list = token.kind == Kind::Mark(b',');
+            return;
+        }
+        if self.depth == 0 && token.kind == Kind::Word && token.entry.word == Word::Select {
+            self.in_list = true;
+            return;
+        }
         match token.kind {
             Kind::Mark(b'(') => self.depth += 1,
             Kind::Mark(b')') => self.depth = self.depth.saturating_sub(1),
-            Kind::Word if self.depth == 0 && token.entry.word == Word::Select => {
-                self.in_list = true
-            }
-            Kind::Word if self.depth == 0 && follows_list(lexer, token) => self.in_list = false,
             _ => {}
         }
-        let opens = match token.kind {
-            Kind::Word => token.entry.word == Word::Select,
-            kind => kind == Kind::Mark(b','),
-        };
-        self.begins_item = opens && self.in_list && self.depth == 0;
+        if self.item.is_some() || !is_option(lexer, token) {
+            self.grow(token.start, token.end, token.kind, token.qualified);
+        }
     }
+
+    fn pass_call(&mut self, name: &Token, close: &Token) {
+        self.grow(name.start, close.end, close.kind, false);
+        if let Some(item) = &mut self.item {
+            item.calls = true;
+        }
+    }
+
+    fn grow(&mut self, start: usize, end: usize, kind: Kind, qualified: bool) {
+        if !self.in_list {
+            return;
+        }
+        let item = self.item.get_or_insert(Item {
+            start,
+            end,
+            calls: false,
+            is_unnamed: true,
+            wants_operand: true,
+        });
+        item.end = end;
+        item.is_unnamed =
+            item.wants_operand || qualified || matches!(kind, Kind::Mark(b')') | Kind::Number);
+        item.wants_operand = matches!(kind, Kind::Mark(m) if b"+-*/%=<>!&|^~".contains(&m));
+    }
+}
+
+/// A word between SELECT and its list.
+fn is_option(lexer: &Lexer<'_>, token: &Token) -> bool {
+    const OPTIONS: [&[u8]; 6] = [
+        b"all",
+        b"distinct",
+        b"distinctrow",
+        b"high_priority",
+        b"straight_join",
+        b"sql_",
+    ];
+    let bytes = lexer.bytes(token);
+    let begins = |word: &[u8]| {
+        bytes
+            .get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    token.kind == Kind::Word
+        && OPTIONS
+            .iter()
+            .any(|w| begins(w) && (bytes.len() == w.len() || w.ends_with(b"_")))
 }
 
 fn is_call(lexer: &Lexer<'_>, token: &Token) -> bool {
@@ -88,14 +183,6 @@ fn closing(lexer: &mut Lexer<'_>) -> Option<Token> {
     }
     *lexer = ahead;
     Some(close)
-}
-
-fn ends_item(lexer: &Lexer<'_>, after: &Token) -> bool {
-    match after.kind {
-        Kind::End | Kind::Semicolon | Kind::Mark(b',') => true,
-        Kind::Word => follows_list(lexer, after),
-        _ => false,
-    }
 }
 
 fn follows_list(lexer: &Lexer<'_>, token: &Token) -> bool {
@@ -141,8 +228,26 @@ mod tests {
             ),
             ("SELECT CONNECTION_ID() AS me", "SELECT 7 AS me"),
             ("SELECT CONNECTION_ID() me", "SELECT 7 me"),
-            ("SELECT CONNECTION_ID()+1", "SELECT 7+1"),
-            ("SELECT f(1, CONNECTION_ID(), 2)", "SELECT f(1, 7, 2)"),
+            (
+                "SELECT CONNECTION_ID()+1",
+                "SELECT 7+1 AS `CONNECTION_ID()+1`",
+            ),
+            (
+                "SELECT f(1, CONNECTION_ID(), 2), 5",
+                "SELECT f(1, 7, 2) AS `f(1, CONNECTION_ID(), 2)`, 5",
+            ),
+            (
+                "SELECT DISTINCT a = CONNECTION_ID(), CONNECTION_ID() = t.`a` FROM t",
+                "SELECT DISTINCT a = 7 AS `a = CONNECTION_ID()`, 7 = t.`a` AS `CONNECTION_ID() = t.``a``` FROM t",
+            ),
+            (
+                "SELECT (SELECT CONNECTION_ID() FROM t) x, (SELECT CONNECTION_ID()) FROM u",
+                "SELECT (SELECT 7 FROM t) x, (SELECT 7) AS `(SELECT CONNECTION_ID())` FROM u",
+            ),
+            // what may be a name already is left alone
+            ("SELECT CONNECTION_ID() IS NULL", "SELECT 7 IS NULL"),
+            ("SELECT CONNECTION_ID() + 1 'x'", "SELECT 7 + 1 'x'"),
+            ("SELECT CONNECTION_ID() + 1 AS x", "SELECT 7 + 1 AS x"),
             (
                 "SELECT a FROM t ORDER BY 1, CONNECTION_ID()",
                 "SELECT a FROM t ORDER BY 1, 7",

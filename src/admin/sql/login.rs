@@ -30,8 +30,20 @@ pub const VERSION: &str = concat!("8.0.0-umpire-", env!("CARGO_PKG_VERSION"));
 /// caching_sha2_password: the fast path succeeded; an OK follows.
 const FAST_AUTH_OK: [u8; 2] = [1, 3];
 
-/// Greets and checks; on success the client has its OK. Answers the connection's capabilities.
-pub async fn login(stream: &mut PacketStream, id: u32, proxy: &Proxy) -> Result<u64, Ended> {
+/// What a successful login agreed on.
+pub struct Login {
+    pub capabilities: u64,
+    /// The database that the client named.
+    pub schema: Option<String>,
+}
+
+/// Greets and checks; on success the client has its OK. `host`: the client's, for errors.
+pub async fn login(
+    stream: &mut PacketStream,
+    id: u32,
+    host: &str,
+    proxy: &Proxy,
+) -> Result<Login, Ended> {
     let greeting = Greeting {
         version: VERSION.into(),
         connection_id: id,
@@ -54,8 +66,11 @@ pub async fn login(stream: &mut PacketStream, id: u32, proxy: &Proxy) -> Result<
         // Its answer was made without, or for another, scramble.
         switch(stream, &mut attempt, proxy).await?;
     }
-    finish(stream, &response, &attempt, proxy).await?;
-    Ok(response.capabilities & CAPABILITIES)
+    finish(stream, &response, &attempt, host, proxy).await?;
+    Ok(Login {
+        capabilities: response.capabilities & CAPABILITIES,
+        schema: response.schema,
+    })
 }
 
 /// What the client has answered so far.
@@ -93,12 +108,13 @@ async fn finish(
     stream: &mut PacketStream,
     response: &Response,
     attempt: &Attempt,
+    host: &str,
     proxy: &Proxy,
 ) -> Result<(), Ended> {
     let mut next = attempt.sequence.wrapping_add(1);
     // Both are looked at in any case: the time tells nothing about the user's name.
     if !(proves(attempt, &proxy.admin_password) & (response.user == proxy.admin_user)) {
-        let denied = error::access_denied(&response.user, "admin", !attempt.answer.is_empty());
+        let denied = error::access_denied(&response.user, host, !attempt.answer.is_empty());
         stream.send(&denied.encode(), next).await?;
         return Err(Ended::LoginRefused);
     }

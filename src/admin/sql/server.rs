@@ -37,12 +37,14 @@ pub async fn serve(listener: std::net::TcpListener, handle: Handle) {
 }
 
 async fn talk(stream: TcpStream, id: u32, handle: Handle, _permit: OwnedSemaphorePermit) {
-    let peer = stream
-        .peer_addr()
-        .map_or("?".into(), |peer| peer.to_string());
+    let address = stream.peer_addr();
+    let host = address
+        .as_ref()
+        .map_or("?".into(), |peer| peer.ip().to_canonical().to_string());
+    let peer = address.map_or("?".into(), |peer| peer.to_string());
     let nodelay = stream.set_nodelay(true);
     let result = match nodelay {
-        Ok(()) => session::run(PacketStream::new(stream), id, handle).await,
+        Ok(()) => session::run(PacketStream::new(stream), id, host, handle).await,
         Err(e) => Err(e.into()),
     };
     if let Err(e) = result {

@@ -1,8 +1,9 @@
 //! One admin connection: login, then command after command.
 
 use super::answer::Answer;
+use super::commands::{self, client};
+use super::login;
 use super::stream::{Ended, PacketStream};
-use super::{commands, login};
 use crate::control::Handle;
 use crate::wire::{command, error, reply, status};
 use std::time::Duration;
@@ -11,11 +12,22 @@ use std::time::Duration;
 const IDLE_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// Runs until the client leaves or breaks the protocol.
-pub async fn run(mut stream: PacketStream, id: u32, handle: Handle) -> Result<(), Ended> {
+pub async fn run(
+    mut stream: PacketStream,
+    id: u32,
+    host: String,
+    handle: Handle,
+) -> Result<(), Ended> {
     let view = handle.view();
-    let capabilities = login::login(&mut stream, id, &view.config.proxy).await?;
+    let login = login::login(&mut stream, id, &host, &view.config.proxy).await?;
     drop(view);
-    let session = Session { id, handle };
+    let capabilities = login.capabilities;
+    let mut session = Session {
+        id,
+        host,
+        schema: login.schema,
+        handle,
+    };
     loop {
         let Some((sequence, payload)) = stream.receive(IDLE_DEADLINE).await? else {
             return Ok(());
@@ -40,7 +52,10 @@ pub async fn run(mut stream: PacketStream, id: u32, handle: Handle) -> Result<()
             command::SET_OPTION => {
                 stream.send(&reply::eof(0, status::AUTOCOMMIT), 1).await?;
             }
+            // no table has fields
+            command::FIELD_LIST => stream.send(&reply::eof(0, status::AUTOCOMMIT), 1).await?,
             _ => {
+                session.note_schema(verb, body);
                 let answer = session.answer(verb, body).await;
                 stream.send_framed(&answer.encode(capabilities)).await?;
             }
@@ -51,10 +66,26 @@ pub async fn run(mut stream: PacketStream, id: u32, handle: Handle) -> Result<()
 /// Per admin connection.
 pub struct Session {
     pub id: u32,
+    /// The client's address, without the port.
+    pub host: String,
+    /// What the client chose; means nothing here but to itself.
+    pub schema: Option<String>,
     pub handle: Handle,
 }
 
 impl Session {
+    fn note_schema(&mut self, verb: u8, body: &[u8]) {
+        let text = || String::from_utf8_lossy(body);
+        let chosen = match verb {
+            command::INIT_DB => Some(text().into_owned()),
+            command::QUERY => client::used(&client::plain(&text())),
+            _ => None,
+        };
+        if chosen.is_some() {
+            self.schema = chosen;
+        }
+    }
+
     async fn answer(&self, verb: u8, body: &[u8]) -> Answer {
         match verb {
             command::PING | command::INIT_DB | command::RESET_CONNECTION => Answer::ok(),

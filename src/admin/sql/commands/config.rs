@@ -1,4 +1,5 @@
-//! SHOW CONFIG [LIKE 'pattern']: the configuration in effect, without secrets.
+//! SHOW CONFIG [LIKE 'pattern']: the configuration in effect, by the names and in the units of the file,
+//! without secrets.
 
 use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
@@ -43,20 +44,23 @@ fn of_proxy(proxy: &Proxy) -> Rows {
         row("listen", &list(&proxy.listen)),
         row("admin", &optional(&proxy.admin)),
         row("http", &optional(&proxy.http)),
-        row("workers", &format!("{:?}", proxy.workers)),
+        row("workers", &format!("{:?}", proxy.workers).to_lowercase()),
         row("admin_user", &proxy.admin_user),
         row("max_connections", &proxy.max_connections),
-        row("connect_timeout", &seconds(proxy.connect_timeout)),
-        row("login_timeout", &seconds(proxy.login_timeout)),
-        row("idle_timeout", &seconds(proxy.idle_timeout)),
-        row("write_timeout", &seconds(proxy.write_timeout)),
-        row("lease_timeout", &seconds(proxy.lease_timeout)),
-        row("drain_timeout", &seconds(proxy.drain_timeout)),
-        row("high_water", &proxy.high_water),
-        row("busy_poll", &seconds(proxy.busy_poll)),
+        row("connect_timeout_ms", &milliseconds(proxy.connect_timeout)),
+        row("login_timeout_ms", &milliseconds(proxy.login_timeout)),
+        row("idle_timeout_s", &proxy.idle_timeout.as_secs()),
+        row("write_timeout_ms", &milliseconds(proxy.write_timeout)),
+        row("lease_timeout_ms", &milliseconds(proxy.lease_timeout)),
+        row("drain_timeout_ms", &milliseconds(proxy.drain_timeout)),
+        row("high_water_bytes", &proxy.high_water),
+        row("busy_poll_us", &proxy.busy_poll.as_micros()),
         row("max_allowed_packet", &proxy.max_allowed_packet),
-        row("server_max_age", &seconds(proxy.server_max_age)),
-        row("server_idle_timeout", &seconds(proxy.server_idle_timeout)),
+        row("server_max_age_s", &proxy.server_max_age.as_secs()),
+        row(
+            "server_idle_timeout_s",
+            &proxy.server_idle_timeout.as_secs(),
+        ),
         row("min_idle", &proxy.min_idle),
         row(
             "max_prepared_per_connection",
@@ -66,29 +70,29 @@ fn of_proxy(proxy: &Proxy) -> Rows {
 }
 
 fn of_group(group: &Group, rows: &mut Rows) {
-    let window = match group.read_your_writes {
-        ReadYourWrites::Timer => seconds(group.read_your_writes_window),
-        ReadYourWrites::Off => "off".into(),
+    let mode = match group.read_your_writes {
+        ReadYourWrites::Timer => "timer",
+        ReadYourWrites::Off => "off",
     };
-    let mut row =
-        |key: &str, value: String| rows.push((format!("group.{}.{key}", group.name), value));
-    row("read_write_split", group.read_write_split.to_string());
-    row("read_your_writes", window);
-    row("max_replica_lag", seconds(group.max_replica_lag));
-    let monitor = group.monitor.as_ref();
-    row(
-        "monitor",
-        monitor.map_or("none".into(), |m| {
-            format!("{} every {}", m.user, seconds(m.interval))
-        }),
-    );
+    let mut row = |key: &str, value: &dyn Display| {
+        rows.push((format!("group.{}.{key}", group.name), value.to_string()));
+    };
+    row("read_write_split", &group.read_write_split);
+    row("read_your_writes", &mode);
+    let window = milliseconds(group.read_your_writes_window);
+    row("read_your_writes_window_ms", &window);
+    row("max_replica_lag_ms", &milliseconds(group.max_replica_lag));
+    if let Some(monitor) = &group.monitor {
+        row("monitor.user", &monitor.user);
+        row("monitor.interval_ms", &milliseconds(monitor.interval));
+    }
     for server in &group.servers {
-        let role = format!("{:?}", server.role).to_lowercase();
-        let value = format!(
-            "{role}, weight {}, max_connections {}",
-            server.weight, server.max_connections
-        );
-        row(&format!("server.{}", server.address), value);
+        let mut of_server = |key: &str, value: &dyn Display| {
+            row(&format!("servers.{}.{key}", server.address), value);
+        };
+        of_server("role", &format!("{:?}", server.role).to_lowercase());
+        of_server("weight", &server.weight);
+        of_server("max_connections", &server.max_connections);
     }
 }
 
@@ -158,6 +162,6 @@ fn optional<T: Display>(value: &Option<T>) -> String {
     value.as_ref().map_or("none".into(), T::to_string)
 }
 
-fn seconds(d: Duration) -> String {
-    format!("{} s", d.as_secs_f64())
+fn milliseconds(d: Duration) -> u128 {
+    d.as_millis()
 }

@@ -5,8 +5,8 @@ use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
 use crate::admin::sql::statement;
 use crate::control::{Handle, View};
-use crate::route::{route, Context, Decision, Route};
-use crate::sniff::{sniff, Dialect, Hint, Sniffed};
+use crate::route::{route, Context, Decision, Reason, Route};
+use crate::sniff::{sniff, Dialect, Effects, Hint, Sniffed};
 use crate::topology::Group;
 use crate::wire::error;
 use std::sync::Arc;
@@ -104,6 +104,15 @@ fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
         "server".into(),
         server.map_or(String::new(), |s| s.address.to_string()),
     ]);
-    table.push(["reason".into(), decision.reason.words().into()]);
+    table.push(["reason".into(), reason(sniffed, decision).into()]);
     table
+}
+
+fn reason(sniffed: &Sniffed, decision: &Decision) -> &'static str {
+    let unknown = sniffed.effects.contains(Effects::UNKNOWN_FUNCTION);
+    if unknown && decision.reason == Reason::Read {
+        return "the statement reads, but calls a function of unknown effect: if it turns out to write, the replica \
+                refuses it before any effect, and it runs on the primary then and from now on";
+    }
+    decision.reason.words()
 }

@@ -1,6 +1,6 @@
 //! The admin commands, one file each, and the table that lists them.
 
-mod client;
+pub mod client;
 mod config;
 mod explain;
 mod help;
@@ -22,19 +22,24 @@ use crate::wire::{error, reply};
 
 /// Runs one statement.
 pub async fn run(session: &Session, sql: &str) -> Answer {
-    let sql = statement::trim(sql);
     let handle = &session.handle;
-    if let Some(rest) = statement::after(sql, "explain route") {
+    // with its comments: the statement's hints are in them
+    if let Some(rest) = statement::after(statement::trim(sql), "explain route") {
         return explain::run(handle, rest);
     }
+    let sql = &client::plain(sql);
     if let Some(rest) = statement::after(sql, "kill") {
         return kill::run(handle, rest).await;
     }
     if let Some(rest) = statement::after(sql, "show sessions") {
         return sessions::run(handle, rest).await;
     }
-    if let Some(rest) = statement::after(sql, "show status") {
+    let status = ["show status", "show global status", "show session status"];
+    if let Some(rest) = status.iter().find_map(|w| statement::after(sql, w)) {
         return status::run(handle, rest);
+    }
+    if is_processlist(sql) {
+        return sessions::processlist(handle).await;
     }
     if let Some(rest) = statement::after(sql, "show config") {
         return config::run(handle, rest);
@@ -62,6 +67,12 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     } else {
         client::run(session, sql).unwrap_or_else(|| Answer::Refused(unknown(sql)))
     }
+}
+
+/// As tools ask for SHOW SESSIONS.
+fn is_processlist(sql: &str) -> bool {
+    let shows = ["show processlist", "show full processlist"];
+    shows.iter().any(|words| statement::is(sql, words))
 }
 
 /// 1064, with a way on.

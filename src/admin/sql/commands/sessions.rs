@@ -36,6 +36,32 @@ pub async fn run(handle: &Handle, rest: &str) -> Answer {
     Answer::Rows(table)
 }
 
+/// SHOW PROCESSLIST: the same clients, in the columns that tools know.
+pub async fn processlist(handle: &Handle) -> Answer {
+    let answers = ask(handle.mailboxes(), Message::Sessions).await;
+    let mut table = Table::new(&[
+        "Id", "User", "Host", "db", "Command", "Time", "State", "Info",
+    ]);
+    for session in answers.into_iter().flatten().flatten() {
+        let command = if session.state == "running" {
+            "Query"
+        } else {
+            "Sleep"
+        };
+        table.rows.push(vec![
+            Some(session.id.to_string()),
+            Some(session.user),
+            Some(session.client),
+            session.schema,
+            Some(command.into()),
+            Some(session.seconds.to_string()),
+            Some(session.state),
+            None,
+        ]);
+    }
+    Answer::Rows(table)
+}
+
 fn no_answer(worker: usize, columns: usize) -> Vec<Option<String>> {
     let mut row = vec![None; columns];
     for (column, text) in [(1, worker.to_string()), (5, NO_ANSWER.into())] {

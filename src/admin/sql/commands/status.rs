@@ -1,8 +1,8 @@
-//! SHOW STATUS [LIKE 'pattern']: every counter summed, then by worker (`name.N`); the alarms.
+//! SHOW STATUS [LIKE 'pattern' | WHERE …]: every counter summed, then by worker (`name.N`); the alarms.
 
+use super::client::Wanted;
 use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
-use crate::admin::sql::statement;
 use crate::admin::workers::{sum, Counter};
 use crate::control::Handle;
 
@@ -41,7 +41,7 @@ const COUNTERS: [Counter; 27] = counters![
 ];
 
 pub fn run(handle: &Handle, rest: &str) -> Answer {
-    let Ok(pattern) = statement::like(rest) else {
+    let Some(wanted) = Wanted::read(rest) else {
         return Answer::Refused(unknown(rest));
     };
     let mut rows = of_proxy(handle);
@@ -56,7 +56,7 @@ pub fn run(handle: &Handle, rest: &str) -> Answer {
         rows.extend(COUNTERS.iter().map(of_worker));
     }
     let mut table = Table::new(&["Variable_name", "Value"]);
-    rows.retain(|(name, _)| pattern.as_ref().is_none_or(|p| statement::matches(p, name)));
+    rows.retain(|(name, _)| wanted.holds(name));
     for (name, value) in rows {
         table.push([name, value]);
     }
