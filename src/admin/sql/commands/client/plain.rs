@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(plain("/* app */ SELECT/**/1 -- x\n;"), "SELECT 1");
         assert_eq!(
             plain("SHOW /*!50002 GLOBAL */ STATUS"),
-            "SHOW  GLOBAL   STATUS"
+            "SHOW   GLOBAL   STATUS"
         );
         assert_eq!(plain("/*!40101 SET NAMES utf8 */;"), "SET NAMES utf8");
         assert_eq!(plain("/*M!100100 SET x = 1 */"), "SET x = 1");
