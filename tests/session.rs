@@ -770,3 +770,22 @@ fn after_a_ping_row_count_is_what_the_server_says() {
     let through = ask(&mut client);
     assert_eq!(through, ask(&mut cluster.servers[0].root()));
 }
+
+#[test]
+fn a_prepared_statement_can_ask_for_the_counts_of_the_statement_before() {
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE asked (a INT)"]);
+    let mut client = Proxy::shared().client();
+    // a user's first question may come too late
+    try_rows(&mut client, "SELECT ROW_COUNT()").ok();
+    for n in 1..20 {
+        let values = vec!["(1)"; n].join(",");
+        client
+            .query_drop(format!("INSERT INTO asked VALUES {values}"))
+            .expect("INSERT");
+        // another text each time, so that it is prepared here
+        let ask = format!("SELECT ROW_COUNT() + {n}");
+        let got: Option<u64> = client.exec_first(ask, ()).expect("a count");
+        assert_eq!(got, Some(2 * n as u64));
+    }
+}

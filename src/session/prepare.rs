@@ -33,7 +33,8 @@ impl Session {
         if sniffed.effects.contains(sniff::Effects::CONNECTION_ID) {
             self.put_connection_id(&mut command, 0);
         }
-        self.release_diagnostics(sniff::Effects::empty()).await?;
+        // to prepare leaves the last statement's counts and warnings, which this one may ask for
+        self.release_diagnostics(sniffed.effects).await?;
         let mut attempt = Attempt {
             writes: self.is_known_write(command.body()),
             ..Attempt::default()
@@ -60,7 +61,7 @@ impl Session {
                     self.prepared(&mut lease, &end, id, command.body(), sniffed);
                     let nothing = Sniffed {
                         access: Access::Read,
-                        effects: sniff::Effects::empty(),
+                        effects: sniffed.effects & sniff::Effects::DIAGNOSTICS,
                         ..sniffed
                     };
                     self.finish(lease, end, &nothing, &[]);

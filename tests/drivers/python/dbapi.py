@@ -261,8 +261,10 @@ def calls(connection):
     except Error as why:
         print("callproc", error(why))
     cursor.close()
-    execute(connection, "SELECT 1; SELECT 2, 'b'; DO 1; SELECT 3")
-    execute(connection, "SELECT 1; SELECT nowhere; SELECT 3")
+    if WHICH != "connector-c":
+        # it loses its connection over them
+        execute(connection, "SELECT 1; SELECT 2, 'b'; DO 1; SELECT 3")
+        execute(connection, "SELECT 1; SELECT nowhere; SELECT 3")
     execute(connection, "SELECT 'goes on'")
 
 
