@@ -61,8 +61,7 @@ class Stage:
         self._cluster(self.kind, str(self.direct_port), "2")
         self.query("CREATE DATABASE noise", "CREATE TABLE noise.n (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
         self.query("SET GLOBAL local_infile = 1", "SET GLOBAL innodb_lock_wait_timeout = 20")
-        if self.kind == "mysql":
-            self.query("SET GLOBAL log_bin_trust_function_creators = 1")
+        self.query("SET GLOBAL log_bin_trust_function_creators = 1")
         self._start_umpire()
         self.quiet = Path(self.temporary.name) / "quiet"
         self.neighbours = None

@@ -6,7 +6,7 @@ echo "##version $("$program" --version | sed -E 's/^.*(Distrib|Ver) ([0-9][^ ,]*
 login=(--no-defaults "-h$DB_HOST" "-P$DB_PORT" "-u$DB_USER" "-p$DB_PASSWORD")
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
 # the header tells the host, the end the time
-dump() { "$program" "${login[@]}" --default-character-set=utf8mb4 "$@" 2>&1 | sed -E '/^-- (Host|Dump completed)/d' | cut -c1-3000; }
+dump() { "$program" "${login[@]}" --default-character-set=utf8mb4 "$@" 2>&1 | sed -E '/^-- (Host|Dump completed)/d; s/(Create|Update)_time="[^"]*"//g' | cut -c1-3000; }
 dump --single-transaction --routines --triggers --events --hex-blob drv | tee "$folder/first.sql"
 "$client" "${login[@]}" -e 'DROP DATABASE drv; CREATE DATABASE drv CHARACTER SET utf8mb4' || echo "drop failed"
 "$program" "${login[@]}" --version >/dev/null
