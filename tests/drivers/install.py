@@ -1,5 +1,5 @@
 """Gets what the drivers need: Python's in a virtual environment of our own, node's in a folder of our own, Debian's
-packages where this is root on such a system, cargo's by building. Everything is kept for the next run."""
+packages where this is root on such a system. Everything is kept for the next run."""
 import os
 import shutil
 import subprocess
@@ -54,7 +54,6 @@ class Installer:
         return "" if done else f"npm cannot install {package}: see {self.log_path}"
 
     def _deb(self, packages):
-        """Names, or names with what the package brings as program/file: `php-cli`, `mydumper`."""
         missing = [p for p in packages.split() if not self._has_deb(p)]
         if not missing:
             return ""
@@ -77,13 +76,6 @@ class Installer:
             return False
         asked = subprocess.run(["dpkg-query", "-W", "-f", "${Status}", package], capture_output=True, text=True)
         return asked.stdout.endswith("ok installed")
-
-    def _cargo(self, folder):
-        target = str(self.cache / "rust")
-        manifest = str(self.here / folder / "Cargo.toml")
-        # a build folder of its own: the proxy's has other features of the same crates
-        done = self._run("cargo", "build", "-q", "--locked", "--manifest-path", manifest, "--target-dir", target)
-        return "" if done else f"cargo cannot build {folder}: see {self.log_path}"
 
     def _go(self, folder):
         """Built with the driver as Debian ships it, by its place under /usr/share/gocode."""
