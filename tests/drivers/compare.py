@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-LIMIT = 100
+LIMIT = 240
 SHOWN = 30
 
 
