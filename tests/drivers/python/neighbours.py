@@ -47,7 +47,7 @@ def visit(chance):
             except (pymysql.MySQLError, UnicodeError):
                 pass
             # without a pause they would take the machine, not only the connections
-            time.sleep(chance.uniform(0, 0.1))
+            time.sleep(chance.uniform(0, 0.3))
     if chance.random() < 0.5:
         connection.close()
     else:
