@@ -760,7 +760,7 @@ fn after_a_ping_row_count_is_what_the_server_says() {
     let mut client = Proxy::shared().client();
     // a user's first question may come too late
     try_rows(&mut client, "SELECT ROW_COUNT()").ok();
-    let mut ask = |client: &mut mysql::Conn| {
+    let ask = |client: &mut mysql::Conn| {
         client
             .query_drop("INSERT INTO app.pinged VALUES (1), (2)")
             .expect("INSERT");

@@ -83,8 +83,8 @@ def query(page, base, sql):
 
 def visit(page, base):
     page.goto(f"{base}/index.php?route=/database/structure&db=drv")
-    page.wait_for_selector("#structureTable, .alert-danger", state="attached")
-    for row in page.query_selector_all("#structureTable tbody tr"):
+    page.wait_for_selector("#tablesForm table", state="attached")
+    for row in page.query_selector_all("#tablesForm tbody tr"):
         cell = row.query_selector("th")
         print("table", steady(cell.inner_text()) if cell else "-", flush=True)
     page.goto(f"{base}/index.php?route=/sql&db=drv&table=types&pos=0")
