@@ -1,5 +1,10 @@
 //! The drivers and tools that install in a minute: the same scripted work directly and through Umpire, where reads go to a
 //! replica and noisy neighbours share the server connections (`tests/drivers/run.py`; `make drivers` runs all of them).
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests block"
+)]
 
 mod common;
 
