@@ -13,7 +13,7 @@
 //! | [`policy`] | whether a statement may run (pure) | sniff, config |
 //! | [`sniff`] | statement bytes → verb, read/write, hints, effects | wire |
 //! | [`route`] | sniffed + session state + snapshot → `Route` (pure) | sniff, topology |
-//! | [`plan`] | statement on sharded tables → what every shard runs, how the answers become one (pure) | topology |
+//! | [`plan`] | statement on sharded tables → what every shard runs, how the answers become one (pure) | sniff (its lexer), topology |
 //! | [`scatter`] | runs a `Plan` on several leases | merge, plan, backend, net, wire |
 //! | [`merge`] | row streams → one | plan, wire |
 //! | [`relay`] | packets through, unparsed | backend, net, wire |

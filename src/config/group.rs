@@ -2,7 +2,7 @@
 use super::proxy::{count, in_ms};
 use super::secret::{self, Reader};
 use super::value;
-use super::walk::{Findings, Found, Number, Section};
+use super::walk::{nearest, Findings, Found, Number, Section};
 use super::{Address, Group, Listen, Monitor, ReadYourWrites, Role, Server};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -67,6 +67,27 @@ pub(super) fn read(
         .into_iter()
         .map(|section| group(section, &mut seen, listen, findings, secrets))
         .collect()
+}
+
+/// Reports a name that no group has.
+pub(super) fn known_group(found: &Found<&str>, groups: &[Group], findings: &Findings<'_>) {
+    if !groups.is_empty() && !groups.iter().any(|group| group.name == found.value) {
+        let names = || {
+            groups
+                .iter()
+                .map(|group| group.name.as_str())
+                .filter(|name| !name.is_empty())
+        };
+        let hint = match nearest(found.value, names()) {
+            Some(right) => format!("did you mean {right:?}?"),
+            None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        findings.error(
+            found.at,
+            &found.key,
+            format!("there is no group {:?}; {hint}", found.value),
+        );
+    }
 }
 
 /// A name of a group: not empty, printable. Reported when wrong.

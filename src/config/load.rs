@@ -1,19 +1,14 @@
 //! File and text → [`Config`].
 use super::secret::{self, Reader, SecretFile};
 use super::walk::{Findings, Section};
-use super::{group, limits, policy, proxy, user, Config, ConfigError, Problem};
+use super::{group, limits, policy, proxy, sharding, user, Config, ConfigError, Problem};
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
 use toml::de::DeTable;
 
 /// Sections of the design that this version does not serve, and how they are written.
-const NOT_SERVED: [(&str, &str); 4] = [
-    ("database", "[[database]] (vertical placement)"),
-    ("table", "[[table]] (sharding)"),
-    ("tls", "[tls]"),
-    ("coordination", "[coordination]"),
-];
+const NOT_SERVED: [(&str, &str); 2] = [("tls", "[tls]"), ("coordination", "[coordination]")];
 
 /// A configuration with everything that was found in it.
 pub struct Examined {
@@ -121,6 +116,7 @@ fn document_of(
     let users = user::read(&mut top, &groups, findings, secrets);
     let limits = limits::read(&mut top);
     let policies = policy::read(&mut top, &users, findings);
+    let (databases, tables) = sharding::read(&mut top, &groups, findings);
     for (key, shown) in NOT_SERVED {
         top.refuse(key, shown);
     }
@@ -131,6 +127,8 @@ fn document_of(
         users,
         limits,
         policies,
+        databases,
+        tables,
     })
 }
 

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `load.rs` | file and text → [`Config`], the whole document |
 //! | `proxy.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs` | one section each |
+//! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
 //! | `secret.rs` | passwords: in place, in files, hashed |
 //! | `value.rs` | addresses, networks, hashes (pure) |
 //! | `walk.rs` | typed access to the parsed tables; unknown keys |
@@ -20,6 +21,7 @@ mod policy;
 mod proxy;
 mod reload;
 mod secret;
+mod sharding;
 #[cfg(test)]
 mod tests;
 mod user;
@@ -32,6 +34,7 @@ pub use load::{examine, load, parse, read, Examined};
 pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
+pub use sharding::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -45,6 +48,9 @@ pub struct Config {
     pub users: Vec<User>,
     pub limits: ProcessLimits,
     pub policies: Vec<Policy>,
+    /// Empty: every database is where its user's group is.
+    pub databases: Vec<Database>,
+    pub tables: Vec<Table>,
 }
 
 /// `[proxy]`.

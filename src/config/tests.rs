@@ -2,6 +2,7 @@
 mod cross;
 mod document;
 mod secret;
+mod sharding;
 mod value;
 
 use super::*;
@@ -190,12 +191,6 @@ fn an_unknown_section_is_named() {
 fn sections_of_later_versions_are_refused_by_name() {
     let version = env!("CARGO_PKG_VERSION");
     for (section, key, shown) in [
-        (
-            "[[database]]\nname = \"b\"",
-            "database",
-            "[[database]] (vertical placement)",
-        ),
-        ("[[table]]\nname = \"b\"", "table", "[[table]] (sharding)"),
         ("[tls]\nkey = \"k\"", "tls", "[tls]"),
         (
             "[coordination]\nstore = \"s\"",

@@ -1,7 +1,8 @@
 //! The sections `[[user]]`.
+use super::group::known_group;
 use super::secret::{self, Reader};
 use super::value;
-use super::walk::{nearest, Findings, Found, Section};
+use super::walk::{Findings, Found, Section};
 use super::{limits, Cidr, Group, Limits, Secret, User};
 use std::collections::HashMap;
 
@@ -82,23 +83,7 @@ fn group(section: &mut Section<'_, '_>, groups: &[Group], findings: &Findings<'_
     let Some(found) = section.required("group", "the name of the user's group") else {
         return String::new();
     };
-    if !groups.is_empty() && !groups.iter().any(|group| group.name == found.value) {
-        let names = || {
-            groups
-                .iter()
-                .map(|group| group.name.as_str())
-                .filter(|name| !name.is_empty())
-        };
-        let hint = match nearest(found.value, names()) {
-            Some(right) => format!("did you mean {right:?}?"),
-            None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
-        };
-        findings.error(
-            found.at,
-            &found.key,
-            format!("there is no group {:?}; {hint}", found.value),
-        );
-    }
+    known_group(&found, groups, findings);
     found.value.to_owned()
 }
 

@@ -18,8 +18,9 @@ pub struct Part {
     pub group: usize,
     /// The shard's place in its table's list, for messages.
     pub shard: usize,
-    /// Text with the shard's own table names. Holds `?` where `parameters` are bound.
-    pub sql: String,
+    /// Text with the shard's own table names, otherwise the client's own bytes (in its character set). Holds `?` where
+    /// `parameters` are bound.
+    pub sql: Vec<u8>,
     /// For EXECUTE: which of the client's parameters, in this text's order. Empty for text statements.
     pub parameters: Vec<u16>,
 }
@@ -45,32 +46,55 @@ pub enum Answer {
 /// How the parts' rows become one result. The steps, in order: group, distinct, order, offset, limit, trim.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Merge {
-    /// The first so many columns are the client's; the rest are hidden keys and are trimmed.
-    pub visible: usize,
+    /// The last so many columns are hidden keys and are trimmed. Counted from the end, so that `SELECT *` is right
+    /// even when a column was added a moment ago.
+    pub hidden: usize,
     /// Rows come ordered by the grouping's keys.
     pub group: Option<Grouping>,
-    /// Rows equal in these columns are one; they come ordered by `order`, which starts with these columns.
-    pub distinct: Option<Vec<usize>>,
-    /// Every part's rows come in this order, and so does the whole.
+    /// Rows equal in all keys of `order` are one.
+    pub distinct: bool,
+    /// The order of the whole. Without `group`, every part's rows come in this order. With `group` they come in the
+    /// order of the grouping's keys; where `order` is not the beginning of those, groups are sorted here.
     pub order: Vec<SortKey>,
     pub offset: u64,
     pub limit: Option<u64>,
 }
 
-/// One key. Numbers, dates and times compare by value, everything else byte by byte: text is ordered through a
-/// hidden WEIGHT_STRING column, so that no collation is reimplemented. NULL comes first when ascending.
+/// A column of the parts' rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// From the first.
+    Visible(usize),
+    /// From the first of the [`Merge::hidden`] ones.
+    Hidden(usize),
+}
+
+/// How two values of a column compare. The reply's column definition must agree (a number, a date or time, a
+/// string): if not, the table has changed since its columns were learnt, and the statement fails with that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    /// Integers, decimals, doubles, by value.
+    Number,
+    /// DATE, DATETIME, TIMESTAMP, TIME, YEAR, by value.
+    Time,
+    /// Byte by byte: binary strings, and the WEIGHT_STRING of text, so that no collation is reimplemented.
+    Bytes,
+}
+
+/// One key. NULL comes first when ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortKey {
-    pub column: usize,
+    pub column: Column,
+    pub compare: Compare,
     pub descending: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Grouping {
-    /// Columns; empty: the whole result is one group.
+    /// Rows equal in these are one group; empty: the whole result is one.
     pub keys: Vec<SortKey>,
-    /// What becomes of each column that is no key; a column not named keeps the group's first value.
-    pub aggregates: Vec<(usize, Aggregate)>,
+    /// What becomes of columns; a column not named keeps the group's first value.
+    pub aggregates: Vec<(Column, Aggregate)>,
 }
 
 /// How the shards' values of one column become the whole's. NULLs are left out, as in MySQL.
@@ -78,17 +102,17 @@ pub struct Grouping {
 pub enum Aggregate {
     /// Of integers and decimals exactly, of doubles as doubles. COUNT adds up too.
     Sum,
-    /// By value, or by the hidden weight column for text.
+    /// The value whose `by` is least (greatest); `by` is the column itself or a hidden weight.
     Min {
-        weight: Option<usize>,
+        by: SortKey,
     },
     Max {
-        weight: Option<usize>,
+        by: SortKey,
     },
-    /// SUM in a hidden column divided by COUNT in another, with MySQL's scale.
+    /// SUM in a hidden column divided by COUNT in another, with MySQL's scale. Both are summed up themselves.
     Average {
-        sum: usize,
-        count: usize,
+        sum: Column,
+        count: Column,
     },
     BitAnd,
     BitOr,
@@ -101,17 +125,18 @@ pub struct Gather {
     /// The group on whose primary the statement runs.
     pub group: usize,
     pub tables: Vec<GatheredTable>,
-    pub sql: String,
+    pub sql: Vec<u8>,
     /// See [`Part::parameters`].
     pub parameters: Vec<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct GatheredTable {
-    /// Name of the temporary table, quoted.
+    /// Name of the temporary table with its schema, quoted.
     pub name: String,
-    /// Statement that creates it empty, with the exact types and collations of the rows to come.
-    pub create: String,
+    /// Statement that creates it empty, with the exact types and collations of the rows to come. Runs on the
+    /// gathering group under this session's sql_mode.
+    pub create: Vec<u8>,
     /// What the shards are asked for; the columns are the temporary table's, in order.
     pub parts: Vec<Part>,
 }
@@ -124,4 +149,15 @@ pub struct Refusal {
     pub code: u16,
     pub state: [u8; 5],
     pub message: String,
+}
+
+impl Refusal {
+    /// 1235 (42000), "not supported": what it is, why it would be wrong, what to do instead.
+    pub fn new(message: impl Into<String>) -> Refusal {
+        Refusal {
+            code: 1235,
+            state: *b"42000",
+            message: message.into(),
+        }
+    }
 }

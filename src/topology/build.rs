@@ -1,7 +1,7 @@
 //! Configuration + what was learnt of the servers → snapshot.
 use super::{
-    derive_primary, Budget, Greeting, Group, Health, Memory, Server, ServerId, Snapshot, Target,
-    User,
+    derive_primary, Budget, Greeting, Group, Health, Memory, Server, ServerId, ShardMap, Snapshot,
+    Target, User,
 };
 use crate::config::{self, Address};
 use std::collections::HashMap;
@@ -132,6 +132,7 @@ impl Snapshot {
             groups,
             users,
             shared,
+            shards: shards(config, previous),
         };
         Built { snapshot, alarms }
     }
@@ -156,6 +157,7 @@ impl Snapshot {
             groups: groups.collect(),
             users: self.users.clone(),
             shared: self.shared.clone(),
+            shards: self.shards.clone(),
         };
         Built { snapshot, alarms }
     }
@@ -176,7 +178,10 @@ impl Snapshot {
         };
         let same_users = self.users.len() == other.users.len()
             && self.users.iter().all(|(name, user)| same_user(name, user));
-        Arc::ptr_eq(&self.proxy, &other.proxy) && same_groups && same_users
+        Arc::ptr_eq(&self.proxy, &other.proxy)
+            && Arc::ptr_eq(&self.shards, &other.shards)
+            && same_groups
+            && same_users
     }
 }
 
@@ -258,6 +263,15 @@ fn user(
         running,
     };
     Some((config.name.as_str().into(), Arc::new(user)))
+}
+
+/// Plans are kept with the map they were made from: unchanged rules stay the same object.
+fn shards(config: &config::Config, previous: Option<&Snapshot>) -> Arc<ShardMap> {
+    let new = ShardMap::build(config);
+    match previous {
+        Some(previous) if *previous.shards == new => previous.shards.clone(),
+        _ => Arc::new(new),
+    }
 }
 
 fn greeting(

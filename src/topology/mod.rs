@@ -7,16 +7,19 @@
 //! |---|---|
 //! | `build.rs` | configuration + what was learnt of the servers → snapshot |
 //! | `primary.rs` | which server of a group is its primary (pure) |
+//! | `shards.rs` | databases and tables placed on groups, tables split over shards (pure) |
 //! | `greeting.rs` | what a group's clients are greeted with |
 mod build;
 mod greeting;
 mod primary;
+pub mod shards;
 #[cfg(test)]
 mod tests;
 
 pub use build::{Built, Learnt, ServerIds};
 pub use greeting::compare_versions;
 pub use primary::{derive_primary, Decision, Memory};
+pub use shards::ShardMap;
 
 use crate::config;
 pub use crate::config::{Address, ReadYourWrites, Role};
@@ -35,6 +38,8 @@ pub struct Snapshot {
     pub groups: Vec<Arc<Group>>,
     pub users: HashMap<Box<str>, Arc<User>, ahash::RandomState>,
     pub shared: Arc<ProcessUse>,
+    /// Where databases and tables live; the same object as long as no rule changes.
+    pub shards: Arc<ShardMap>,
 }
 
 /// What all users have together; outlives every reload. Touched per turn only where `[limits]` says so.

@@ -624,6 +624,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         groups: vec![Arc::new(group)],
         users: HashMap::default(),
         shared: Arc::default(),
+        shards: Arc::default(),
     }
 }
 

@@ -16,10 +16,26 @@ fn example(name: &str) -> Config {
 fn known_keys() -> BTreeSet<String> {
     let monitor = "name = \"main\"\nmonitor = { user = \"m\", password = \"p\" }";
     let text = BASE.replacen("name = \"main\"", monitor, 1)
-        + "\n[limits]\n[[policy]]\nname = \"p\"\naction = \"deny\"\nopaque = true\n";
+        + "
+[limits]
+[[policy]]
+name = \"p\"
+action = \"deny\"
+opaque = true
+" + "[[database]]
+name = \"b\"
+group = \"main\"
+" + "[[table]]
+name = \"b.t\"
+method = \"hash\"
+key = \"k\"
+shards = [{ group = \"main\" }]
+";
     let examined = examine(&text, "test.toml", &no_files);
     assert!(examined.result.is_ok());
-    let sections = ["proxy", "group", "user", "limits", "policy"];
+    let sections = [
+        "proxy", "group", "user", "limits", "policy", "database", "table",
+    ];
     examined
         .keys
         .into_iter()
@@ -109,6 +125,7 @@ fn the_minimal_example_loads() {
         ),
         (1, 2, 1)
     );
+    assert!(config.databases.is_empty() && config.tables.is_empty());
 }
 
 #[test]

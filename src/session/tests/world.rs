@@ -107,6 +107,7 @@ impl World {
             groups: vec![Arc::new(group(servers))],
             users: [("app".into(), user.clone())].into_iter().collect(),
             shared: Arc::default(),
+            shards: Arc::default(),
         };
         let (stats, states) = (Arc::new(WorkerStats::default()), Rc::new(StateTable::new()));
         let pools = Pools::new(

@@ -1,0 +1,64 @@
+//! What the planner is asked, and its answer.
+use super::columns::Columns;
+use super::types::Plan;
+use crate::sniff::Dialect;
+use crate::topology::ShardMap;
+use std::rc::Rc;
+
+/// One statement of a session.
+pub struct Request<'a> {
+    /// The statement's bytes, in the client's character set.
+    pub sql: &'a [u8],
+    /// The session's default schema.
+    pub schema: Option<&'a str>,
+    pub map: &'a ShardMap,
+    /// The columns of a table with a rule (its place in the map), if the worker knows them.
+    pub columns: &'a dyn Fn(usize) -> Option<Rc<Columns>>,
+    /// EXECUTE: the values, in order. None: a text statement, or PREPARE, where the values are not known yet.
+    pub parameters: Option<&'a [Value]>,
+    pub dialect: Dialect,
+    /// The group of the session's user, where everything without a rule is.
+    pub home: usize,
+    /// The group whose connection the session holds, if any: where there is a choice, it is taken.
+    pub held: Option<usize>,
+    /// For choosing among equals; any number that differs from turn to turn.
+    pub seed: u64,
+}
+
+/// A parameter's value, of the binary protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Int(i64),
+    Unsigned(u64),
+    /// Float and double.
+    Double(f64),
+    /// Text, blobs, decimals: the bytes, in the client's character set.
+    Bytes(Vec<u8>),
+    /// DATE, DATETIME, TIMESTAMP.
+    Date {
+        year: u16,
+        month: u8,
+        day: u8,
+        has_time: bool,
+    },
+    /// TIME, and whatever else cannot be a key.
+    Other,
+}
+
+/// The planner's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Planned {
+    /// No sharded table: the statement passes through unparsed to this group.
+    Whole {
+        group: usize,
+    },
+    Plan(Plan),
+    /// Ask this question on the group, read the answer with [`Columns::read`], keep it under `table` for this map,
+    /// and plan again.
+    Needs {
+        table: usize,
+        group: usize,
+        question: String,
+    },
+}
