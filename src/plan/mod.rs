@@ -1,15 +1,44 @@
 //! A statement on sharded tables → what every shard runs and how the answers become one. Pure.
 //!
+//! [`concerns`] is asked first, of every statement, if there are rules at all. [`plan`] then answers: through to one
+//! group unparsed, a [`Plan`], or a [`Refusal`] with its reason. The order of its phases:
+//!
 //! | file | job |
 //! |---|---|
-//! | `types.rs` | [`Plan`] and its parts: what `scatter` runs and `merge` joins |
-//! | `request.rs` | what the planner is asked, and its answer |
-//! | `columns.rs` | a table's columns, learnt from a server |
+//! | `mention.rs` | names that may be tables with a rule, token by token |
+//! | `parse/`, `ast.rs` | text → structure; every part knows its place in the text |
+//! | `bind.rs`, `columns.rs` | names → tables, columns, keys |
+//! | `literal.rs`, `locate.rs` | conditions → shards; which tables meet in a shard |
+//! | `select.rs`, `shape.rs` | what the simple merge answers exactly |
+//! | `gather.rs` | everything else: rows are brought to one server |
+//! | `write.rs` | INSERT, REPLACE, UPDATE, DELETE |
+//! | `edit.rs` | the parts' text: the client's with a few spans replaced |
+//! | `planner.rs` | the phases put together |
+//! | `explain.rs` | a plan in words |
+//! | `types.rs`, `request.rs` | [`Plan`], and what the planner is asked |
+mod ast;
+mod bind;
 mod columns;
+mod edit;
+mod explain;
+mod gather;
+mod literal;
+mod locate;
+mod mention;
+mod parse;
+mod planner;
 mod request;
+mod select;
+mod shape;
+#[cfg(test)]
+mod tests;
 mod types;
+mod write;
 
 pub use columns::{Column as TableColumn, Columns, Kind as ColumnKind};
+pub use explain::explain;
+pub use mention::concerns;
+pub use planner::plan;
 pub use request::{Planned, Request, Value};
 pub use types::{
     Aggregate, Answer, Column, Compare, Fanout, Gather, GatheredTable, Grouping, Merge, Part, Plan,

@@ -12,8 +12,8 @@ pub struct Request<'a> {
     /// The session's default schema.
     pub schema: Option<&'a str>,
     pub map: &'a ShardMap,
-    /// The columns of a table with a rule (its place in the map), if the worker knows them.
-    pub columns: &'a dyn Fn(usize) -> Option<Rc<Columns>>,
+    /// The columns of a table, by logical schema and name, if the worker knows them.
+    pub columns: &'a dyn Fn(&str, &str) -> Option<Rc<Columns>>,
     /// EXECUTE: the values, in order. None: a text statement, or PREPARE, where the values are not known yet.
     pub parameters: Option<&'a [Value]>,
     pub dialect: Dialect,
@@ -54,10 +54,11 @@ pub enum Planned {
         group: usize,
     },
     Plan(Plan),
-    /// Ask this question on the group, read the answer with [`Columns::read`], keep it under `table` for this map,
-    /// and plan again.
+    /// Ask this question on the group, read the answer with [`Columns::read`], keep it under this schema and table
+    /// for as long as the map is the same, and plan again.
     Needs {
-        table: usize,
+        schema: String,
+        table: String,
         group: usize,
         question: String,
     },

@@ -11,7 +11,7 @@ use super::words::{self, Entry};
 use memchr::{memchr, memchr2};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A bare word; `entry` tells which, [`words::NAME`] when it is only a name.
     Word,
     /// A name in backticks, or in double quotes under ANSI_QUOTES.
@@ -30,9 +30,9 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
+pub(crate) struct Token {
     pub kind: Kind,
-    pub entry: &'static Entry,
+    pub(in crate::sniff) entry: &'static Entry,
     /// Comes after a dot: part of a qualified name, never a keyword.
     pub qualified: bool,
     pub start: usize,
@@ -91,7 +91,7 @@ const fn classes() -> [Class; 256] {
 
 /// Cheap to clone, for looking ahead. `at` never passes the end of `sql`; every call of [`Lexer::next`] moves it or returns End.
 #[derive(Clone)]
-pub(super) struct Lexer<'a> {
+pub(crate) struct Lexer<'a> {
     sql: &'a [u8],
     at: usize,
     dialect: Dialect,
@@ -119,6 +119,11 @@ impl<'a> Lexer<'a> {
             hint: None,
             trouble: dialect.ambiguous_bytes && !sql.is_ascii(),
         }
+    }
+
+    /// Whether the last token stands in `/*! … */`.
+    pub fn in_code_comment(&self) -> bool {
+        self.in_code_comment
     }
 
     /// The token's bytes; of quoted names and variables without the quotes.

@@ -13,7 +13,8 @@ mod create;
 mod digest;
 mod facts;
 mod kill;
-mod lexer;
+/// Tokens, for those who need more of a statement than [`Sniffed`]: one lexer decides what is a name everywhere.
+pub(crate) mod lexer;
 mod literal;
 mod query;
 mod scan;

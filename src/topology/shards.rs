@@ -5,7 +5,8 @@ mod tests;
 
 pub use key::{fnv1a_fmix64, jump, Key};
 
-use crate::config::{self, ListValue, Method, Period, Rule, Span};
+use crate::config::{self, ListValue, Rule, Span};
+pub use crate::config::{Method, Period};
 use std::collections::HashMap;
 
 /// Per process; immutable; groups are indices in [`super::Snapshot::groups`].
@@ -132,9 +133,10 @@ impl Sharding {
                 let number = key.number()?;
                 usize::try_from(number.rem_euclid(count as i128)).ok()
             }
-            Method::Range(spans) => spans
-                .iter()
-                .position(|span| span.contains(key.number().unwrap_or(i128::MIN))),
+            Method::Range(spans) => {
+                let number = key.number()?;
+                spans.iter().position(|span| span.contains(number))
+            }
             Method::List { values, default } => {
                 let listed = key.listed();
                 let found = values
