@@ -36,11 +36,21 @@ def block(lines):
             write("reply", capabilities + data)
             if data[:1] in (b"\x03", b"\x16"):
                 write("sniff", data[1:])
+                write("policy", data[1:])
             if data[:1] == b"\x11":
                 write("handshake", capabilities + data[1:])
         else:
             write("handshake", capabilities + data)
 
+
+# what policies have to see through
+for text in (
+    "SELECT * FROM t", "TABLE t", "WITH c AS (SELECT 1) DELETE FROM t", "/*!50000 DELETE FROM t */",
+    "PREPARE s FROM 'DELETE FROM t'", "EXECUTE IMMEDIATE CONCAT('a', 'b')", "SELECT 1; DROP TABLE shop.t",
+    "SET STATEMENT max_statement_time = 1 FOR UPDATE t SET a = 1", "BEGIN NOT ATOMIC DELETE FROM t; END",
+    "SELECT * FROM (a, b) WHERE EXISTS (SELECT * FROM c) LIMIT 1",
+):
+    write("policy", text.encode())
 
 for capture in CAPTURES:
     for text in capture.read_text().strip().split("\n\n"):

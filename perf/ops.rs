@@ -7,8 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use umpire::backend::{fit, initial_state, State, StateTable};
+use umpire::config::{Action, Policy, TableName};
+use umpire::observe::digests::{Digests, Turn};
+use umpire::observe::record::{Event, Ran, Record};
+use umpire::observe::ring::ring;
+use umpire::policy::{judge, Context as Judged};
 use umpire::route::{route, Context};
-use umpire::sniff::{digest, sniff, Dialect, Sniffed};
+use umpire::sniff::{digest, normalised, sniff, Dialect, Sniffed};
 use umpire::topology::{
     Address, Budget, Greeting, Group, Health, ReadYourWrites, Role, Server, ServerId, Target,
 };
@@ -44,6 +49,8 @@ pub fn all() -> Vec<Op> {
                 black_box(digest(black_box(POINT_SELECT.as_bytes()), DIALECT));
             }),
         ),
+        ("policy", judged()),
+        ("watch", watched()),
         ("tracker", tracked(1, classic)),
         ("tracker-deprecate-eof", tracked(1, classic | DEPRECATE_EOF)),
         ("tracker-100-rows", tracked(100, classic)),
@@ -61,6 +68,94 @@ pub fn all() -> Vec<Op> {
 
 fn sniffed(sql: &str) -> Sniffed {
     sniff(black_box(sql.as_bytes()), true, DIALECT)
+}
+
+/// A point select under six rules of which it meets none.
+fn judged() -> Box<dyn FnMut()> {
+    let rule = |change: fn(&mut Policy)| {
+        let mut rule = Policy {
+            name: "p".into(),
+            users: Vec::new(),
+            action: Action::Deny,
+            kinds: 0,
+            digests: Vec::new(),
+            tables: Vec::new(),
+            full_table_select: false,
+            no_where: false,
+            multi_statement: false,
+            opaque: false,
+            allow_list: None,
+            known: Arc::default(),
+        };
+        change(&mut rule);
+        rule
+    };
+    let salaries = |rule: &mut Policy| {
+        rule.tables = vec![TableName {
+            schema: None,
+            table: "salaries".into(),
+        }];
+    };
+    let rules = vec![
+        rule(|r| r.no_where = true),
+        rule(|r| r.full_table_select = true),
+        rule(|r| r.opaque = true),
+        rule(|r| r.multi_statement = true),
+        rule(salaries),
+        rule(|r| r.kinds = 1 << 35),
+    ];
+    let context = Judged {
+        schema: Some(b"sbtest"),
+        dialect: DIALECT,
+    };
+    Box::new(move || {
+        let verdict = judge(&rules, black_box(POINT_SELECT.as_bytes()), true, context);
+        assert!(black_box(verdict).denied.is_none());
+    })
+}
+
+/// What statistics and audit add to a turn: digest, its place in the table, the record and its way out.
+fn watched() -> Box<dyn FnMut()> {
+    let mut table = Digests::new(1000);
+    let (writer, reader) = ring(1 << 20);
+    let (user, group): (Rc<str>, Rc<str>) = ("app".into(), "main".into());
+    let (mut bytes, mut out) = (Vec::new(), Vec::new());
+    Box::new(move || {
+        let text = black_box(POINT_SELECT.as_bytes());
+        let turn = Turn {
+            digest: digest(text, DIALECT),
+            user_hash: 7,
+            micros: 120,
+            rows: 1,
+            bytes: 190,
+            failed: false,
+        };
+        table.note(&turn, &user, &group, |to| normalised(text, DIALECT, to));
+        let record = Record {
+            event: Event::Statement,
+            audited: true,
+            slow: false,
+            truncated: false,
+            ran: Ran::Replica,
+            command: command::QUERY,
+            error: 0,
+            connection: 1,
+            server: 2,
+            at: 1,
+            duration: 120,
+            rows: 1,
+            bytes: 190,
+            digest: turn.digest,
+            client: None,
+            user: &user,
+            schema: b"sbtest",
+            text,
+            policy: "",
+            denied: false,
+        };
+        record.encode(&mut bytes);
+        assert!(writer.put(&bytes) && reader.take(&mut out));
+    })
 }
 
 /// A whole text result as sysbench's point select gives it, walked to its end.

@@ -13,6 +13,7 @@ use umpire::admin::Listeners;
 use umpire::config::{Config, Workers};
 use umpire::control::{self, ControlInput, Handle};
 use umpire::net::Wake;
+use umpire::observe::ring::{ring, Writer};
 use umpire::observe::WorkerStats;
 use umpire::topology::Snapshot;
 use umpire::wire::auth::caching_sha2::KeyPair;
@@ -31,6 +32,10 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     let keys = Arc::new(KeyPair::generate());
     let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
     let (mailboxes, inboxes) = mailboxes(cpus.len())?;
+    let (journals, journal_readers) = cpus
+        .iter()
+        .map(|_| ring(config.watching.audit.queue_bytes as usize))
+        .unzip::<_, _, Vec<_>, Vec<_>>();
     let (stop, stopped) = oneshot::channel();
     let (started, snapshot) = channel();
     let input = ControlInput {
@@ -38,6 +43,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         config_path: config_path.to_owned(),
         mailboxes: mailboxes.clone(),
         worker_stats: stats.clone(),
+        journals: journal_readers,
         started,
         serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(admin, handle))),
         stop: stopped,
@@ -58,7 +64,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         stats,
         mailboxes,
     };
-    let outcome = run_workers(cpus, bound, inboxes, &common, ending)
+    let outcome = run_workers(cpus, bound, inboxes, journals, &common, ending)
         .and_then(|workers| wait_for(workers, &ends, &common.mailboxes));
     // the control thread may have ended by itself: then there is nobody to tell
     let _ = stop.send(());
@@ -95,15 +101,15 @@ fn run_workers(
     cpus: Vec<usize>,
     bound: Bound,
     inboxes: Inboxes,
+    journals: Vec<Writer>,
     common: &Common,
     ending: Sender<Who>,
 ) -> Result<Vec<Thread>, String> {
     let (started, starts) = sync_channel(cpus.len());
     let mut threads = Vec::new();
-    for (index, ((cpu, listeners), (wake, inbox))) in
-        cpus.iter().zip(bound.per_worker).zip(inboxes).enumerate()
-    {
-        let input = worker_input(index, *cpu, listeners, wake, inbox, common);
+    let parts = cpus.iter().zip(bound.per_worker).zip(inboxes).zip(journals);
+    for (index, (((cpu, listeners), inbox), journal)) in parts.enumerate() {
+        let input = worker_input(index, *cpu, listeners, inbox, journal, common);
         let started = started.clone();
         let ending = Ending(Who::Worker(index), ending.clone());
         threads.push(spawn(&format!("worker-{index}"), ending, move || {
@@ -176,8 +182,8 @@ fn worker_input(
     index: usize,
     cpu: usize,
     listeners: Vec<OwnedFd>,
-    wake: Wake,
-    inbox: Receiver<Message>,
+    (wake, inbox): (Wake, Receiver<Message>),
+    journal: Writer,
     common: &Common,
 ) -> Input {
     Input {
@@ -188,6 +194,7 @@ fn worker_input(
         stats: common.stats[index].clone(),
         keys: common.keys.clone(),
         wake,
+        journal,
         inbox,
         mailboxes: common.mailboxes.clone(),
         all_stats: common.stats.clone(),

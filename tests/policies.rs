@@ -88,3 +88,49 @@ fn a_statement_that_is_prepared_already_is_denied_once_a_policy_says_so() {
     client.query_drop("SHOW TABLES").expect("only noted");
     assert_eq!(count(&proxy, "policies_noted"), 1);
 }
+
+#[test]
+fn a_list_of_statements_is_learnt_from_traffic_and_then_enforced() {
+    needs!(the_proxy);
+    let dir = tempfile::tempdir().expect("a folder");
+    let list = dir.path().join("known.txt");
+    let policy = |action: &str| {
+        format!(
+            "[[policy]]\nname = \"known\"\naction = \"{action}\"\nusers = [\"app2\"]\nallow_list = {list:?}\n"
+        )
+    };
+    let mut config = ProxyConfig::new(Cluster::shared());
+    config.more = policy("learn");
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2, 3]);
+    let mut client = proxy.client_as("app2", "app2pw");
+    for n in 0..3 {
+        client
+            .query_drop(format!("SELECT {n} AS known_one"))
+            .unwrap();
+    }
+    let statement = client.prep("SELECT ? + 1 AS known_two").unwrap();
+    client.exec_drop(&statement, (1,)).unwrap();
+    let learnt = || std::fs::read_to_string(&list).unwrap_or_default();
+    common::wait_until("both are learnt", || learnt().contains("known_two"));
+    assert_eq!(learnt().matches("known_one").count(), 1, "{}", learnt());
+    assert!(
+        learnt().contains(" app2 SELECT ? AS known_one"),
+        "{}",
+        learnt()
+    );
+    config.more = policy("deny");
+    proxy.write_config(&config);
+    proxy.ask_admin("RELOAD");
+    common::wait_until("an unknown one is denied", || {
+        client.query_drop("SELECT 1 AS unknown_one").is_err()
+    });
+    let error = client.query_drop("SELECT 1 AS unknown_one").unwrap_err();
+    assert_eq!(code(&error), 1227, "{error}");
+    client.query_drop("select 99 as known_one").expect("known");
+    client.exec_drop(&statement, (5,)).expect("known");
+    proxy
+        .client()
+        .query_drop("SELECT 1 AS unknown_one")
+        .expect("not its user");
+}

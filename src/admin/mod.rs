@@ -10,8 +10,10 @@
 //! | `sql/commands/` | one file a command |
 //! | `http/` | listener, `/metrics`, `/healthz` |
 //! | `workers.rs` | questions to the workers, with a deadline |
+//! | `digests.rs` | the workers' tables of digests as one |
 //! | `servers.rs` | the servers as people see them |
 
+mod digests;
 mod http;
 mod servers;
 mod sql;

@@ -1,10 +1,13 @@
 //! File and text → [`Config`].
 use super::secret::{self, Reader, SecretFile};
 use super::walk::{Findings, Section};
-use super::{group, limits, policy, proxy, sharding, user, Config, ConfigError, Problem};
+use super::{
+    audit, group, limits, policy, proxy, sharding, user, Config, ConfigError, Problem, Watching,
+};
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use toml::de::DeTable;
 
 /// Sections of the design that this version does not serve, and how they are written.
@@ -45,6 +48,16 @@ pub fn read(path: &Path) -> Examined {
     let mut examined = examine(&text, &name, &|file| {
         secret::read_secret_file(&folder.join(file))
     });
+    let mut unread = Vec::new();
+    if let Ok(config) = &mut examined.result {
+        unread = super::allow_list::load(&mut config.policies, folder);
+        let mut watching = Watching::clone(&config.watching);
+        watching.start_paths_at(folder);
+        config.watching = Arc::new(watching);
+    }
+    if !unread.is_empty() {
+        return unreadable(&name, unread.join("; "));
+    }
     if let Some(found) = examined.plain_secret.take_if(|_| world_readable) {
         examined.warnings.push(found);
     }
@@ -117,6 +130,10 @@ fn document_of(
     let limits = limits::read(&mut top);
     let policies = policy::read(&mut top, &users, findings);
     let (databases, tables) = sharding::read(&mut top, &groups, findings);
+    let watching = Watching {
+        audit: audit::audit(&mut top, findings),
+        statistics: audit::statistics(&mut top),
+    };
     for (key, shown) in NOT_SERVED {
         top.refuse(key, shown);
     }
@@ -129,6 +146,7 @@ fn document_of(
         policies,
         databases,
         tables,
+        watching: Arc::new(watching),
     })
 }
 

@@ -6,13 +6,16 @@
 //! | file | job |
 //! |---|---|
 //! | `load.rs` | file and text → [`Config`], the whole document |
-//! | `proxy.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs` | one section each |
+//! | `proxy.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs`, `audit.rs` | one section or two each |
+//! | `allow_list.rs` | the statements that a policy knows |
 //! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
 //! | `secret.rs` | passwords: in place, in files, hashed |
 //! | `value.rs` | addresses, networks, hashes (pure) |
 //! | `walk.rs` | typed access to the parsed tables; unknown keys |
 //! | `error.rs` | what is wrong, where, and how it is shown |
 //! | `reload.rs` | what a reload cannot change |
+mod allow_list;
+mod audit;
 mod error;
 mod group;
 mod limits;
@@ -28,6 +31,8 @@ mod user;
 mod value;
 mod walk;
 
+pub use allow_list::parse as parse_allow_list;
+pub use audit::{Audit, AuditText, Collector, Statistics, Watching, WhenFull};
 pub use error::{ConfigError, Problem};
 pub use limits::{Limits, ProcessLimits};
 pub use load::{examine, load, parse, read, Examined};
@@ -38,6 +43,7 @@ pub use sharding::{Database, ListValue, Method, Period, Rule, Shard, Span, Table
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A whole, validated configuration file. Per process; replaced as a whole by a reload.
@@ -51,6 +57,7 @@ pub struct Config {
     /// Empty: every database is where its user's group is.
     pub databases: Vec<Database>,
     pub tables: Vec<Table>,
+    pub watching: Arc<Watching>,
 }
 
 /// `[proxy]`.

@@ -1,7 +1,9 @@
 //! The sections `[[policy]]`: which statements are refused, or only noted.
 use super::walk::{nearest, Findings, Found, Section};
 use super::User;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One rule. It matches a statement that meets all that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +21,10 @@ pub struct Policy {
     pub no_where: bool,
     pub multi_statement: bool,
     pub opaque: bool,
+    /// Met by statements that this list does not have.
+    pub allow_list: Option<PathBuf>,
+    /// What the list had when it was read.
+    pub known: Arc<HashSet<u64>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub enum Action {
     Deny,
     /// Counted, and marked in the audit.
     Log,
+    /// Added to the policy's list.
+    Learn,
 }
 
 /// A table, in the schema named or in any.
@@ -100,6 +108,8 @@ fn policy(
         no_where: section.boolean("no_where", false),
         multi_statement: section.boolean("multi_statement", false),
         opaque: section.boolean("opaque", false),
+        allow_list: section.string("allow_list").map(|found| found.value.into()),
+        known: Arc::default(),
     };
     let flags = [
         policy.full_table_select,
@@ -107,14 +117,18 @@ fn policy(
         policy.multi_statement,
         policy.opaque,
     ];
-    let listed = ["kinds", "digests", "tables"]
+    let listed = ["kinds", "digests", "tables", "allow_list"]
         .iter()
         .any(|key| section.has(key));
     if !listed && !flags.contains(&true) {
         let message =
-            "matches every statement: name kinds, tables, digests, full_table_select, no_where, \
+            "matches every statement: name kinds, tables, digests, allow_list, full_table_select, no_where, \
                        multi_statement or opaque";
         findings.error(section.at, &section.path_of("name"), message);
+    }
+    if policy.action == Action::Learn && policy.allow_list.is_none() {
+        let message = "\"learn\" needs allow_list, the file that statements are added to";
+        findings.error(section.at, &section.path_of("action"), message);
     }
     section.finish();
     policy
@@ -158,10 +172,14 @@ fn users_of(section: &mut Section<'_, '_>, users: &[User], findings: &Findings<'
 }
 
 fn action(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Action {
-    match section.required("action", "\"deny\" or \"log\"") {
+    match section.required("action", "\"deny\", \"log\" or \"learn\"") {
         Some(found) if found.value == "log" => Action::Log,
+        Some(found) if found.value == "learn" => Action::Learn,
         Some(found) if found.value != "deny" => {
-            let message = format!("{:?} is not one of \"deny\", \"log\"", found.value);
+            let message = format!(
+                "{:?} is not one of \"deny\", \"log\", \"learn\"",
+                found.value
+            );
             findings.error(found.at, &found.key, message);
             Action::Deny
         }
@@ -169,7 +187,7 @@ fn action(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Action {
     }
 }
 
-fn kinds(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> u64 {
+pub(super) fn kinds(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> u64 {
     let kind = |text: &str| {
         let at = KINDS
             .iter()

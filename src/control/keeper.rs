@@ -4,6 +4,7 @@
 use super::handle::View;
 use super::health::assess::{assess, writable, Member};
 use super::health::{Liveness, ServerHealth, Transition};
+use super::journal::Order;
 use super::reload;
 use super::stall::StallClock;
 use super::watch::{watch, Report};
@@ -62,6 +63,7 @@ pub(super) struct Keeper {
     draining: bool,
     /// A worker did not take the last snapshot or the order to drain: it is sent again.
     owed: bool,
+    journal: std::sync::mpsc::Sender<Order>,
 }
 
 impl Keeper {
@@ -72,6 +74,7 @@ impl Keeper {
         mailboxes: Arc<[Mailbox]>,
         reports: mpsc::Sender<Report>,
         clock: Arc<StallClock>,
+        journal: std::sync::mpsc::Sender<Order>,
     ) -> Keeper {
         let mut ids = ServerIds::default();
         let snapshot = Snapshot::build(&config, None, &mut ids, &[]).snapshot;
@@ -90,6 +93,7 @@ impl Keeper {
             alarms: Vec::new(),
             draining: false,
             owed: false,
+            journal,
         };
         keeper.watch_configured();
         keeper.refresh(Instant::now());
@@ -350,6 +354,11 @@ impl Keeper {
         if !self.published {
             return;
         }
+        // it has ended only when the process does
+        let _ = self.journal.send(Order::Settings(
+            self.config.watching.clone(),
+            self.snapshot.clone(),
+        ));
         tracing::debug!(epoch = self.snapshot.epoch, "publishing a snapshot");
         for mailbox in self.mailboxes.iter() {
             self.owed |= !mailbox.send(Message::Snapshot(self.snapshot.clone()));

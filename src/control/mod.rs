@@ -13,6 +13,7 @@
 //! | `replication.rs`, `greeting.rs` | reading what servers say (pure) |
 //! | `resolve.rs` | names → targets |
 //! | `stall.rs` | telling our own stall from a server's silence |
+//! | `journal/` | the audit and the slow log, on a thread of their own |
 //! | `reload.rs` | the configuration file again |
 //! | `handle.rs` | what the admin servers see and may ask |
 
@@ -20,6 +21,7 @@ mod client;
 mod greeting;
 mod handle;
 pub mod health;
+mod journal;
 mod keeper;
 mod probe;
 mod reload;
@@ -35,7 +37,7 @@ mod watch;
 pub use handle::{Handle, View};
 
 use crate::config::Config;
-use crate::observe::WorkerStats;
+use crate::observe::{ring, WorkerStats};
 use crate::topology::Snapshot;
 use crate::worker::mailbox::Mailbox;
 use handle::Request;
@@ -69,6 +71,8 @@ pub struct ControlInput {
     pub mailboxes: Vec<Mailbox>,
     /// In the order of the mailboxes.
     pub worker_stats: Vec<Arc<WorkerStats>>,
+    /// Records of the workers, in the order of the mailboxes.
+    pub journals: Vec<ring::Reader>,
     /// Told once, with the first snapshot.
     pub started: std::sync::mpsc::Sender<Arc<Snapshot>>,
     pub serve: Serve,
@@ -80,17 +84,33 @@ pub struct ControlInput {
 ///
 /// # Errors
 /// The runtime or the signal handlers cannot be set up.
-pub fn run(input: ControlInput) -> io::Result<()> {
+#[allow(
+    clippy::disallowed_methods,
+    reason = "waits, for some seconds at most, for the audit to be written"
+)]
+pub fn run(mut input: ControlInput) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let result = runtime.block_on(follow(input));
+    let (orders, ordered) = std::sync::mpsc::channel();
+    let readers = std::mem::take(&mut input.journals);
+    let writer = std::thread::Builder::new()
+        .name("journal".into())
+        .spawn(move || journal::run(readers, ordered))?;
+    let result = runtime.block_on(follow(input, orders));
     // Does not wait for a name look-up that hangs.
     runtime.shutdown_background();
+    // bounded: what cannot be delivered is given up after some seconds
+    if writer.join().is_err() {
+        tracing::error!("the thread that writes the audit has panicked");
+    }
     result
 }
 
-async fn follow(input: ControlInput) -> io::Result<()> {
+async fn follow(
+    input: ControlInput,
+    journal: std::sync::mpsc::Sender<journal::Order>,
+) -> io::Result<()> {
     let mut signals = Signals::new()?;
     let clock = Arc::new(StallClock::new(Instant::now()));
     tokio::spawn(stall::keep_ticking(clock.clone()));
@@ -102,6 +122,7 @@ async fn follow(input: ControlInput) -> io::Result<()> {
         mailboxes.clone(),
         sender,
         clock,
+        journal,
     );
     start_up(&mut keeper, &mut reports).await;
     // The receiver is gone when the top level gave up waiting; it then tells `stop`.

@@ -73,6 +73,7 @@ fn run_over(servers: &[&FakeServer], monitor: &str) -> Running {
     let (started, first) = std::sync::mpsc::channel();
     let (stop, stopped) = oneshot::channel();
     let input = ControlInput {
+        journals: Vec::new(),
         config: config::load(file.path()).unwrap(),
         config_path: file.path().into(),
         mailboxes: Vec::new(),

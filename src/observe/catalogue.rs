@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 27] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 31] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),
@@ -51,6 +51,26 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 27] = [
         names::POLICIES_NOTED,
         "Policies that only log, met by a command",
         |s| s.policies_noted.get(),
+    ),
+    counter(
+        names::AUDIT_RECORDS,
+        "Records for the audit and the slow log",
+        |s| s.audit_records.get(),
+    ),
+    counter(
+        names::AUDIT_DROPPED,
+        "Records that had no room in the queue",
+        |s| s.audit_dropped.get(),
+    ),
+    counter(
+        names::AUDIT_WAITS,
+        "Commands that waited for room for their record",
+        |s| s.audit_waits.get(),
+    ),
+    counter(
+        names::DIGESTS_EVICTED,
+        "Digests that lost their place in the table to others",
+        |s| s.digests_evicted.get(),
     ),
     counter(names::TURNS, "Commands answered", |s| s.turns.get()),
     counter(names::TURNS_TO_PRIMARY, "Commands sent to a primary", |s| {

@@ -2,8 +2,11 @@
 //!
 //! Names are constants of [`names`]; [`prometheus`] writes them all as text.
 mod catalogue;
+pub mod digests;
 pub mod names;
 mod prometheus;
+pub mod record;
+pub mod ring;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +53,10 @@ pub struct WorkerStats {
     pub turns_failed: Counter,
     pub policies_denied: Counter,
     pub policies_noted: Counter,
+    pub audit_records: Counter,
+    pub audit_dropped: Counter,
+    pub audit_waits: Counter,
+    pub digests_evicted: Counter,
     pub retries: Counter,
     pub healed_writes: Counter,
     pub sync_statements: Counter,

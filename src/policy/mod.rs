@@ -19,12 +19,16 @@ pub struct Verdict {
     pub denied: Option<usize>,
     /// Those that only want to know.
     pub noted: u64,
+    /// Those that learn, and do not know it yet.
+    pub learns: u64,
 }
 
 /// Judges a command's text by at most 64 rules; the session's user is not looked at. `complete` false: the text
 /// is cut off.
 pub fn judge(rules: &[Policy], sql: &[u8], complete: bool, context: Context<'_>) -> Verdict {
-    let wants_digest = rules.iter().any(|rule| !rule.digests.is_empty());
+    let wants_digest = rules
+        .iter()
+        .any(|rule| !rule.digests.is_empty() || rule.allow_list.is_some());
     let mut court = Court {
         rules,
         digest: wants_digest.then(|| sniff::digest(sql, context.dialect)),
@@ -73,6 +77,8 @@ pub fn reason(rule: &Policy) -> &'static str {
         "SELECT * of a whole table, without WHERE or LIMIT"
     } else if rule.multi_statement {
         "several statements in one command"
+    } else if rule.allow_list.is_some() {
+        "it is not on the list of known statements"
     } else if rule.opaque {
         "what runs cannot be known from the text"
     } else if !rule.tables.is_empty() {
@@ -95,9 +101,11 @@ fn bits(rules: &[Policy], which: impl Fn(&Policy) -> bool) -> u64 {
 
 fn verdict(rules: &[Policy], met: u64) -> Verdict {
     let denying = met & bits(rules, |rule| rule.action == Action::Deny);
+    let learns = met & bits(rules, |rule| rule.action == Action::Learn);
     Verdict {
         denied: (denying != 0).then(|| denying.trailing_zeros() as usize),
-        noted: met & !denying,
+        noted: met & !denying & !learns,
+        learns,
     }
 }
 
@@ -132,12 +140,14 @@ impl Judge for Court<'_> {
             let kind = rule.kinds == 0 || rule.kinds >> (facts.kind as u64).min(63) & 1 == 1;
             let digest =
                 rule.digests.is_empty() || self.digest.is_some_and(|d| rule.digests.contains(&d));
+            let unknown =
+                rule.allow_list.is_none() || self.digest.is_none_or(|d| !rule.known.contains(&d));
             let table = rule.tables.is_empty() || self.tables >> at & 1 == 1;
             let shape = (!rule.full_table_select || facts.full_table_select)
                 && (!rule.no_where || facts.no_where)
                 && (!rule.multi_statement || facts.further)
                 && (!rule.opaque || facts.opaque);
-            if kind && digest && table && shape {
+            if kind && digest && unknown && table && shape {
                 self.met |= 1 << at;
             }
         }

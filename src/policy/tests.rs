@@ -313,12 +313,14 @@ fn a_rule_matches_what_meets_all_that_it_names_and_one_that_logs_does_not_deny()
     let denied = |at, noted| Verdict {
         denied: Some(at),
         noted,
+        learns: 0,
     };
     assert_eq!(
         verdict("SELECT a FROM audit"),
         Verdict {
             denied: None,
-            noted: 1
+            noted: 1,
+            learns: 0
         }
     );
     assert_eq!(verdict("DELETE FROM audit"), denied(1, 0));
@@ -329,7 +331,8 @@ fn a_rule_matches_what_meets_all_that_it_names_and_one_that_logs_does_not_deny()
         verdict("SELECT 1;"),
         Verdict {
             denied: None,
-            noted: 1
+            noted: 1,
+            learns: 0
         }
     );
 }
@@ -373,4 +376,26 @@ fn deep_nesting_and_any_bytes_are_read_in_bounded_time_and_without_a_panic() {
     ] {
         denies(&rules, &text.repeat(20_000));
     }
+}
+
+#[test]
+fn a_statement_that_is_not_on_the_list_is_learnt_or_denied() {
+    let mut rules = rule("allow_list = \"known\"");
+    let context = Context {
+        schema: None,
+        dialect: mysql(),
+    };
+    let verdict = |rules: &[Policy], sql: &str| judge(rules, sql.as_bytes(), true, context);
+    assert_eq!(verdict(&rules, "SELECT 1").denied, Some(0));
+    rules[0].known = std::sync::Arc::new([sniff::digest(b"SELECT 1", mysql())].into());
+    assert_eq!(verdict(&rules, "select 27"), Verdict::default());
+    assert_eq!(verdict(&rules, "SELECT a FROM t").denied, Some(0));
+    assert_eq!(verdict(&rules, "SELECT 1; SELECT 1").denied, Some(0));
+    rules[0].action = Action::Learn;
+    assert_eq!(verdict(&rules, "select 27"), Verdict::default());
+    let unknown = verdict(&rules, "SELECT a FROM t");
+    assert_eq!(
+        (unknown.denied, unknown.noted, unknown.learns),
+        (None, 0, 1)
+    );
 }

@@ -115,6 +115,7 @@ impl Session {
             }
             Err(Refused::Error { error, sequence }) => {
                 // a server closes the connection of a client whose change of user it refused
+                self.watch_error(error.code);
                 self.send(error_packet(&error, sequence));
                 return Err(End::Told);
             }

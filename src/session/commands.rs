@@ -35,6 +35,9 @@ impl Session {
             // a group that is gone is told where a connection is asked for
             let _ = self.group(&snapshot);
         }
+        if let Err(error) = self.watch_begins(&command).await {
+            return self.deny(&command, &error);
+        }
         if self.user.is_held_back() && tracker::expects_reply(command.kind()) {
             if let Err(error) = Box::pin(self.admit()).await {
                 self.tell(&error);

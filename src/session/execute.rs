@@ -39,6 +39,7 @@ impl Session {
                 return Ok(());
             }
         };
+        self.watch_statement(plan.sniffed.verb, &plan.text);
         if let Err(error) = self.check_again(&plan) {
             return self.deny(&command, &error);
         }

@@ -14,6 +14,7 @@ mod finish;
 pub mod kill;
 mod known_writes;
 mod last_insert_id;
+mod learn;
 mod lease;
 mod limits;
 mod login;
@@ -30,6 +31,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod watch;
 
 use crate::backend::{initial_state, Account, Lease, PoolRef, State};
 use crate::config::Proxy;
@@ -104,6 +106,8 @@ pub struct Session {
     scratch: Vec<u8>,
     /// The running command's place, where their number is limited.
     running: Option<Box<admission::Place>>,
+    /// What is noted of commands, where anything is.
+    watch: Option<Box<watch::Watch>>,
     _token: SessionToken,
 }
 
@@ -148,9 +152,15 @@ async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<B
     let proxy = shared.snapshot().proxy.clone();
     client.set_high_water(proxy.high_water);
     client.set_deadline(Some(net::now() + proxy.login_timeout));
+    let Some(_room) = watch::Room::for_login(&shared).await else {
+        client.send(error_packet(&watch::not_written(), 0));
+        client.close().await;
+        return None;
+    };
     let mut dialogue = Dialogue::new(&client, 0);
     match login::login(&mut dialogue, &shared, &entry).await {
         Ok(mut who) => {
+            watch::login(&shared, &entry, &who.user.config.name, 0);
             let (schema, sequence) = (who.schema.take(), who.sequence);
             let rest = dialogue.into_rest();
             let mut session = Box::new(Session::new(client, shared, entry, who, &proxy, rest));
@@ -163,6 +173,7 @@ async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<B
             }
         }
         Err(Refused::Error { error, sequence }) => {
+            watch::login(&shared, &entry, &entry.user.borrow(), error.code);
             client.send(error_packet(&error, sequence));
             client.close().await;
             None
@@ -226,6 +237,7 @@ impl Session {
             idle_timeout: proxy.idle_timeout,
             scratch: Vec::new(),
             running: None,
+            watch: None,
             _token: who.token,
         };
         session.counts = session.shared.counts_for(&session.user.config.name);
@@ -239,6 +251,10 @@ impl Session {
         let own = self.user.limits.max_allowed_packet.map(|n| n as usize);
         self.inbox
             .set_max_allowed_packet(own.unwrap_or(snapshot.proxy.max_allowed_packet));
+        // the running command's notes stay
+        if self.watch.is_some() != snapshot.watch.is_on() || !self.watch_is_of_user() {
+            self.watch_anew(snapshot);
+        }
     }
 
     async fn run(&mut self) {
@@ -253,6 +269,7 @@ impl Session {
             // a session between turns keeps nothing of them
             let turn = net::pooled(self.turn(command)).await;
             self.running = None;
+            self.watch_ends(started, matches!(turn, Err(End::ClientGone)));
             if turn.is_err() || self.inbox.is_streaming() {
                 // answered before its end was read: what follows would be taken for commands
                 return;
@@ -335,6 +352,7 @@ impl Session {
     /// Sends an error as the whole reply to the running command. A command that was not read to its end ends
     /// the session with it.
     fn tell(&mut self, error: &reply::Err) {
+        self.watch_error(error.code);
         self.shared.stats.turns_failed.add(1);
         self.send(error_packet(error, 1));
     }

@@ -12,6 +12,9 @@ impl Session {
             return Ok(());
         }
         let verdict = policy::judge(&self.user.policies, sql, complete, self.context());
+        if verdict.learns != 0 {
+            self.learn(verdict.learns, sql);
+        }
         self.apply(verdict)
     }
 
@@ -45,13 +48,19 @@ impl Session {
     }
 
     fn apply(&mut self, verdict: Verdict) -> Result<(), reply::Err> {
-        if verdict == Verdict::default() {
+        if verdict.denied.is_none() && verdict.noted == 0 {
             return Ok(());
         }
         let stats = &self.shared.stats;
         stats
             .policies_noted
             .add(u64::from(verdict.noted.count_ones()));
+        if let Some(at) = verdict.denied {
+            self.watch_policy(at, true);
+        } else {
+            self.watch_policy(verdict.noted.trailing_zeros() as usize, false);
+        }
+        let stats = &self.shared.stats;
         let denied = verdict.denied.and_then(|at| self.user.policies.get(at));
         let Some(rule) = denied else { return Ok(()) };
         stats.policies_denied.add(1);

@@ -27,6 +27,7 @@ impl Session {
             ))));
         }
         let sniffed = sniff::sniff(command.body(), true, self.dialect);
+        self.watch_verb(sniffed.verb);
         if let Err(error) = self.check_policies(command.body(), true) {
             return self.deny(&command, &error);
         }

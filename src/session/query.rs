@@ -18,6 +18,7 @@ impl Session {
         let sql = command.body().get(text_at..).unwrap_or_default();
         let whole = command.is_whole();
         let sniffed = sniff::sniff(sql, whole, self.dialect);
+        self.watch_verb(sniffed.verb);
         if let Err(error) = self.check_policies(sql, whole) {
             return self.deny(&command, &error);
         }

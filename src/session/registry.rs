@@ -20,6 +20,8 @@ pub enum Activity {
     Throttled,
     /// Waits until fewer statements of its user run.
     Queued,
+    /// Waits until the audit has room for its record.
+    Audited,
     Running,
     Closing,
 }
@@ -32,6 +34,7 @@ impl Activity {
             Activity::Waiting => "waiting for a server connection",
             Activity::Throttled => "held to its user's qps",
             Activity::Queued => "waiting for other statements of its user",
+            Activity::Audited => "waiting for the audit",
             Activity::Running => "running",
             Activity::Closing => "closing",
         }
@@ -89,7 +92,7 @@ impl Entry {
     pub fn interrupt(&self) {
         let waits = matches!(
             self.activity.get(),
-            Activity::Waiting | Activity::Throttled | Activity::Queued
+            Activity::Waiting | Activity::Throttled | Activity::Queued | Activity::Audited
         );
         if waits {
             self.interrupted.set(true);

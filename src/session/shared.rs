@@ -4,6 +4,9 @@ use super::known_writes::KnownWrites;
 use super::promise::Promise;
 use super::registry::Registry;
 use crate::backend::{Account, Password, Pools, StateTable};
+use crate::config::WhenFull;
+use crate::observe::digests::Digests;
+use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
 use crate::topology::Snapshot;
 pub use crate::wire::auth::caching_sha2::KeyPair;
@@ -48,6 +51,18 @@ pub struct Shared {
     pub registry: Registry,
     pub known_writes: RefCell<KnownWrites>,
     pub lines: Lines,
+    pub digests: RefCell<Digests>,
+    /// Digests that were handed to the list of this policy.
+    pub learnt: RefCell<AHashMap<u64, Box<str>>>,
+    /// Records for the thread that writes them down.
+    pub journal: Writer,
+    /// Bytes of it that are kept for records to come.
+    pub journal_reserved: Cell<usize>,
+    /// Commands wait for room for their records.
+    pub watch_waits: Cell<bool>,
+    /// A record and its masked text are made here.
+    pub journal_bytes: RefCell<Vec<u8>>,
+    pub journal_text: RefCell<Vec<u8>>,
     /// Turn latency in microseconds.
     pub latency: RefCell<hdrhistogram::Histogram<u64>>,
     pub keys: Arc<KeyPair>,
@@ -78,6 +93,7 @@ impl Shared {
         keys: Arc<KeyPair>,
         snapshot: Arc<Snapshot>,
         kill_elsewhere: Box<dyn Fn(KillElsewhere)>,
+        journal: Writer,
     ) -> Shared {
         Shared {
             worker,
@@ -87,6 +103,13 @@ impl Shared {
             registry: Registry::new(worker, workers),
             known_writes: RefCell::default(),
             lines: Lines::default(),
+            learnt: RefCell::default(),
+            digests: RefCell::new(Digests::new(snapshot.watch.statistics.digests as usize)),
+            journal,
+            journal_reserved: Cell::new(0),
+            watch_waits: Cell::new(waits(&snapshot)),
+            journal_bytes: RefCell::default(),
+            journal_text: RefCell::default(),
             latency: RefCell::new(crate::observe::latency_histogram()),
             keys,
             kill_elsewhere,
@@ -114,6 +137,11 @@ impl Shared {
     }
 
     pub fn set_snapshot(&self, snapshot: Arc<Snapshot>) {
+        let digests = snapshot.watch.statistics.digests;
+        if self.snapshot().watch.statistics.digests != digests {
+            *self.digests.borrow_mut() = Digests::new(digests as usize);
+        }
+        self.watch_waits.set(waits(&snapshot));
         self.pools.apply(&snapshot);
         let servers = || snapshot.groups.iter().flat_map(|g| &g.servers);
         self.registry
@@ -195,4 +223,9 @@ impl Shared {
     pub fn known_account(&self, user: &str) -> Option<Rc<Account>> {
         self.accounts.borrow().get(user).cloned()
     }
+}
+
+fn waits(snapshot: &Snapshot) -> bool {
+    let audit = &snapshot.watch.audit;
+    audit.is_on() && audit.when_full == WhenFull::Wait
 }

@@ -183,13 +183,17 @@ impl Session {
                     if self.user.limits.max_execution_time.is_some() {
                         lease.socket.set_deadline(None);
                     }
-                    return Ok(Ran::Done(relay.end));
+                    let end = relay.end;
+                    self.watch_reply(&end, lease);
+                    return Ok(Ran::Done(end));
                 }
                 Ok(Progress::OverLimit { sequence }) => {
-                    if Box::pin(self.cut(&mut relay, lease, sequence)).await {
-                        return Ok(Ran::Done(relay.end));
+                    let ended = Box::pin(self.cut(&mut relay, lease, sequence)).await;
+                    let end = relay.end;
+                    self.watch_reply(&end, lease);
+                    if ended {
+                        return Ok(Ran::Done(end));
                     }
-                    drop(relay);
                     return match self.pins.leaves_state() {
                         true => Err(End::Told),
                         false => Ok(Ran::NotRun),
@@ -362,6 +366,7 @@ impl Session {
 
     /// An error for the client after which the connection is useless to it.
     pub(super) fn tell_and_end(&mut self, error: &reply::Err) -> End {
+        self.watch_error(error.code);
         self.send(error_packet(error, 1));
         End::Told
     }

@@ -29,14 +29,14 @@ pub fn digest(sql: &[u8], dialect: Dialect) -> u64 {
 
 /// Where in a list of literals the text is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
+pub(super) enum List {
     None,
     Literal,
     Comma,
 }
 
 impl List {
-    fn next(self, token: &Token) -> List {
+    pub fn next(self, token: &Token) -> List {
         match token.kind {
             Kind::Text | Kind::Number | Kind::Mark(b'?') => List::Literal,
             Kind::Mark(b',') if self == List::Literal => List::Comma,

@@ -16,6 +16,7 @@ mod kill;
 /// Tokens, for those who need more of a statement than [`Sniffed`]: one lexer decides what is a name everywhere.
 pub(crate) mod lexer;
 mod literal;
+mod normal;
 mod query;
 mod scan;
 mod set;
@@ -30,6 +31,7 @@ pub use connection_id::with_connection_id;
 pub use digest::digest;
 pub use facts::{facts, Facts, Judge};
 pub use kill::{kill_target, Kill};
+pub use normal::normalised;
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
 
 /// Reads a statement once; no allocation. `complete` false: `sql` is only the first part of a longer

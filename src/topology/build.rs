@@ -133,6 +133,7 @@ impl Snapshot {
             users,
             shared,
             shards: shards(config, previous),
+            watch: config.watching.clone(),
         };
         Built { snapshot, alarms }
     }
@@ -158,6 +159,7 @@ impl Snapshot {
             users: self.users.clone(),
             shared: self.shared.clone(),
             shards: self.shards.clone(),
+            watch: self.watch.clone(),
         };
         Built { snapshot, alarms }
     }

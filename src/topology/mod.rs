@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub shared: Arc<ProcessUse>,
     /// Where databases and tables live; the same object as long as no rule changes.
     pub shards: Arc<ShardMap>,
+    /// What is written down about statements.
+    pub watch: Arc<config::Watching>,
 }
 
 /// What all users have together; outlives every reload. Touched per turn only where `[limits]` says so.

@@ -1,5 +1,6 @@
 //! Messages to a worker from the control thread and from other workers.
 use crate::net::Wake;
+use crate::observe::digests::DigestInfo;
 use crate::observe::{PoolInfo, SessionInfo};
 pub use crate::session::shared::KillOutcome;
 use crate::topology::{ServerId, Snapshot};
@@ -20,6 +21,8 @@ pub enum Message {
     GiveBack(ServerId),
     Sessions(Reply<Vec<SessionInfo>>),
     Pools(Reply<Vec<PoolInfo>>),
+    /// Statements by digest.
+    Digests(Reply<Vec<DigestInfo>>),
     /// Sessions that wait for others of their user to end, by user.
     Waiting(Reply<Vec<(String, usize)>>),
     /// Turn latencies in microseconds since start.

@@ -79,6 +79,7 @@ impl Worker {
                 reply(shared.registry.info(net::now(), &name));
             }
             Message::Pools(reply) => reply(shared.pools.info()),
+            Message::Digests(reply) => reply(shared.digests.borrow().rows()),
             Message::Waiting(reply) => reply(shared.lines.waiting()),
             Message::Latency(reply) => reply(shared.latency.borrow().clone()),
             Message::Kill {

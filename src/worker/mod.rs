@@ -11,6 +11,7 @@ pub use listen::{Bound, ListenError};
 
 use crate::backend::{Pools, StateTable};
 use crate::net::{self, NetConfig, Wake};
+use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
 use crate::session::shared::{KeyPair, KillElsewhere, Shared};
 use crate::topology::{ServerId, Snapshot};
@@ -41,6 +42,8 @@ pub struct Input {
     pub stats: Arc<WorkerStats>,
     pub keys: Arc<KeyPair>,
     pub wake: Wake,
+    /// For the audit and the slow log.
+    pub journal: Writer,
     pub inbox: Receiver<Message>,
     /// All workers, this one among them; by index.
     pub mailboxes: Vec<Mailbox>,
@@ -128,6 +131,7 @@ fn start(input: Input) -> Result<(), String> {
         input.keys,
         input.snapshot,
         kill_elsewhere(input.mailboxes.clone(), index, kills.clone()),
+        input.journal,
     ));
     let worker = Rc::new(Worker {
         shared,
@@ -194,6 +198,9 @@ async fn tend(worker: Rc<Worker>) {
         worker.shared.pools.tend();
         net::tidy();
         let (stats, registry) = (&worker.shared.stats, &worker.shared.registry);
+        stats
+            .digests_evicted
+            .set(worker.shared.digests.borrow().evicted());
         stats.pinned.set(registry.pinned() as u64);
         copy_net_stats(stats);
     }

@@ -1,7 +1,8 @@
 //! `/metrics`: the counters, the servers' health, and the pools.
 
-use crate::admin::{servers, workers};
+use crate::admin::{digests, servers, workers};
 use crate::control::Handle;
+use crate::observe::digests::DigestInfo;
 use crate::observe::{escape_label, prometheus, PoolInfo};
 use crate::worker::mailbox::Message;
 use std::collections::BTreeMap;
@@ -18,13 +19,24 @@ const ALARMS: &str = "umpire_alarms";
 /// 1: a stop is under way.
 const DRAINING: &str = "umpire_draining";
 
+/// The digests with the most time, by digest, user and group.
+const DIGEST_CALLS: &str = "umpire_digest_calls_total";
+const DIGEST_ERRORS: &str = "umpire_digest_errors_total";
+const DIGEST_ROWS: &str = "umpire_digest_rows_total";
+const DIGEST_SECONDS: &str = "umpire_digest_seconds_total";
+/// So many of them: a page must stay readable.
+const TOP_DIGESTS: usize = 20;
+/// Characters of a digest's text in its label.
+const LABEL_TEXT: usize = 120;
+
 /// The whole page. Takes at most the workers' deadline.
 pub async fn text(handle: &Handle) -> String {
     let view = handle.view();
     let mailboxes = handle.mailboxes();
-    let (latency, pools) = tokio::join!(
+    let (latency, pools, digests) = tokio::join!(
         workers::ask(mailboxes, Message::Latency),
         workers::ask(mailboxes, Message::Pools),
+        digests::gather(mailboxes),
     );
     let answered: Vec<bool> = pools.iter().map(Option::is_some).collect();
     let latency: Vec<_> = latency
@@ -35,6 +47,7 @@ pub async fn text(handle: &Handle) -> String {
     let mut out = prometheus(handle.stats(), &servers::infos(&view), &latency);
     of_workers(&mut out, &answered);
     of_pools(&mut out, pools.into_iter().flatten().flatten());
+    of_digests(&mut out, &digests.rows);
     single(
         &mut out,
         ALARMS,
@@ -93,6 +106,47 @@ fn of_pools(out: &mut String, pools: impl Iterator<Item = PoolInfo>) {
             out,
             format_args!("{POOL_WAITING}{{{}}} {waiting}\n", labels(key)),
         );
+    }
+}
+
+type DigestFigure = fn(&DigestInfo) -> f64;
+
+fn of_digests(out: &mut String, rows: &[DigestInfo]) {
+    let figures: [(&str, &str, DigestFigure); 4] = [
+        (
+            DIGEST_CALLS,
+            "Calls of the digests with the most time",
+            |row| row.calls as f64,
+        ),
+        (DIGEST_ERRORS, "Calls of them that failed", |row| {
+            row.errors as f64
+        }),
+        (DIGEST_ROWS, "Rows that they returned", |row| {
+            row.rows as f64
+        }),
+        (DIGEST_SECONDS, "Time that they took", |row| {
+            row.micros as f64 / 1e6
+        }),
+    ];
+    for (name, help, figure) in figures {
+        if rows.is_empty() {
+            return;
+        }
+        put(
+            out,
+            format_args!("# HELP {name} {help}\n# TYPE {name} counter\n"),
+        );
+        for row in rows.iter().take(TOP_DIGESTS) {
+            let text: String = row.text.chars().take(LABEL_TEXT).collect();
+            let labels = format!(
+                "digest=\"{:016x}\",user=\"{}\",group=\"{}\",text=\"{}\"",
+                row.digest,
+                escape_label(&row.user),
+                escape_label(&row.group),
+                escape_label(&text)
+            );
+            put(out, format_args!("{name}{{{labels}}} {}\n", figure(row)));
+        }
     }
 }
 

@@ -625,6 +625,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         users: HashMap::default(),
         shared: Arc::default(),
         shards: Arc::default(),
+        watch: Arc::default(),
     }
 }
 

@@ -30,11 +30,23 @@ name = \"b.t\"
 method = \"hash\"
 key = \"k\"
 shards = [{ group = \"main\" }]
+" + "
+[audit]
+file = \"a\"
+[statistics]
 ";
     let examined = examine(&text, "test.toml", &no_files);
     assert!(examined.result.is_ok());
     let sections = [
-        "proxy", "group", "user", "limits", "policy", "database", "table",
+        "proxy",
+        "group",
+        "user",
+        "limits",
+        "policy",
+        "database",
+        "table",
+        "audit",
+        "statistics",
     ];
     examined
         .keys

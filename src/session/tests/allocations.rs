@@ -1,6 +1,7 @@
 //! The budget of a turn: a routed point select allocates nothing on the worker.
 use super::world::{mock, prepared, Client, World};
 use crate::backend::tests::mock::Answer;
+use crate::config::{Audit, Statistics, Watching};
 use crate::net::testing::{allocations, run};
 use crate::net::Buf;
 use crate::wire::packet::frame;
@@ -39,6 +40,10 @@ const CHANCE: u64 = TURNS / 100;
 
 /// Allocations of the worker's thread in two thousand turns, after a hundred others.
 fn in_many_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
+    in_many_watched_turns(Watching::default(), make)
+}
+
+fn in_many_watched_turns(watching: Watching, make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
     run(move || async move {
         let answer = |kind, text: &str| match kind {
             command::STMT_PREPARE => Some(prepared(1)),
@@ -46,7 +51,7 @@ fn in_many_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
             _ => text.starts_with("SELECT").then(one_row),
         };
         let (primary, replica) = (mock(answer), mock(answer));
-        let world = World::new(&primary, Some(&replica));
+        let world = World::watching(&primary, Some(&replica), watching, |_| {});
         let mut client = world.client_in("shop").await;
         let id = client.prepare("SELECT c FROM sbtest1 WHERE id=?").await;
         let command: &'static [u8] = make(&id).leak();
@@ -77,6 +82,25 @@ fn a_point_select_by_execute_allocates_nothing() {
     let made = in_many_turns(|id| {
         let body = [&id[..], &[0, 1, 0, 0, 0]].concat();
         framed(command::STMT_EXECUTE, &body)
+    });
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+}
+
+#[test]
+fn a_point_select_that_is_counted_and_audited_allocates_nothing() {
+    let watching = Watching {
+        audit: Audit {
+            file: Some("a file that nobody opens here".into()),
+            ..Audit::default()
+        },
+        statistics: Statistics {
+            digests: 100,
+            slow_log: None,
+            slow_log_ms: 1000,
+        },
+    };
+    let made = in_many_watched_turns(watching, |_| {
+        framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505")
     });
     assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
 }

@@ -96,6 +96,16 @@ impl World {
         replica: Option<&Mock>,
         change: impl FnOnce(&mut config::Proxy),
     ) -> World {
+        World::watching(primary, replica, config::Watching::default(), change)
+    }
+
+    /// With statistics or an audit; nobody reads its ring.
+    pub fn watching(
+        primary: &Mock,
+        replica: Option<&Mock>,
+        watching: config::Watching,
+        change: impl FnOnce(&mut config::Proxy),
+    ) -> World {
         let mut servers = vec![server(1, primary, Role::Primary)];
         servers.extend(replica.map(|mock| server(2, mock, Role::Replica)));
         let mut proxy = settings();
@@ -108,6 +118,7 @@ impl World {
             users: [("app".into(), user.clone())].into_iter().collect(),
             shared: Arc::default(),
             shards: Arc::default(),
+            watch: Arc::new(watching),
         };
         let (stats, states) = (Arc::new(WorkerStats::default()), Rc::new(StateTable::new()));
         let pools = Pools::new(
@@ -126,6 +137,7 @@ impl World {
             keys(),
             Arc::new(snapshot),
             Box::new(|_| {}),
+            crate::observe::ring::ring(1 << 20).0,
         ));
         World { shared, user }
     }

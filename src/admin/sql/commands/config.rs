@@ -4,7 +4,9 @@
 use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
 use crate::admin::sql::statement;
-use crate::config::{Group, Policy, ProcessLimits, Proxy, ReadYourWrites, TableName, User, KINDS};
+use crate::config::{
+    Group, Policy, ProcessLimits, Proxy, ReadYourWrites, TableName, User, Watching, KINDS,
+};
 use crate::control::Handle;
 use std::fmt::Display;
 use std::time::Duration;
@@ -20,6 +22,7 @@ pub fn run(handle: &Handle, rest: &str) -> Answer {
         .iter()
         .for_each(|group| of_group(group, &mut rows));
     of_limits(&config.limits, &mut rows);
+    of_watching(&config.watching, &mut rows);
     config
         .policies
         .iter()
@@ -130,10 +133,41 @@ fn of_policy(policy: &Policy, rows: &mut Rows) {
         "tables",
         all(&policy.tables.iter().map(table).collect::<Vec<_>>()),
     );
+    row(
+        "allow_list",
+        policy.allow_list.as_ref().map_or("none".into(), |path| {
+            format!("{} ({} statements)", path.display(), policy.known.len())
+        }),
+    );
     row("full_table_select", policy.full_table_select.to_string());
     row("no_where", policy.no_where.to_string());
     row("multi_statement", policy.multi_statement.to_string());
     row("opaque", policy.opaque.to_string());
+}
+
+fn of_watching(watching: &Watching, rows: &mut Rows) {
+    let path = |path: &Option<std::path::PathBuf>| {
+        optional(&path.as_ref().map(|path| path.display().to_string()))
+    };
+    let (audit, statistics) = (&watching.audit, &watching.statistics);
+    let collector = audit.collector.as_ref().map(|collector| {
+        let kind = if collector.syslog { "syslog" } else { "tcp" };
+        format!("{kind}:{}", collector.address)
+    });
+    let word = |debug: String| debug.to_lowercase();
+    let mut row = |key: &str, value: String| rows.push((key.to_string(), value));
+    row("audit.file", path(&audit.file));
+    row("audit.collector", optional(&collector));
+    row("audit.rotate_bytes", audit.rotate_bytes.to_string());
+    row("audit.rotate_keep", audit.rotate_keep.to_string());
+    row("audit.when_full", word(format!("{:?}", audit.when_full)));
+    row("audit.queue_bytes", audit.queue_bytes.to_string());
+    row("audit.text", word(format!("{:?}", audit.text)));
+    row("audit.max_text_bytes", audit.max_text_bytes.to_string());
+    row("audit.only_errors", audit.only_errors.to_string());
+    row("statistics.digests", statistics.digests.to_string());
+    row("statistics.slow_log", path(&statistics.slow_log));
+    row("statistics.slow_log_ms", statistics.slow_log_ms.to_string());
 }
 
 fn of_limits(limits: &ProcessLimits, rows: &mut Rows) {

@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 14] = [
+const COMMANDS: [(&str, &str); 15] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -23,6 +23,10 @@ const COMMANDS: [(&str, &str); 14] = [
     (
         "SHOW LATENCY",
         "turn times: 50, 95, 99, 99.9 percent, largest, in milliseconds",
+    ),
+    (
+        "SHOW DIGESTS [LIKE 'pattern']",
+        "statements by digest and user: calls, errors, rows, bytes, times",
     ),
     ("SHOW LIMITS", "what each user may use, and uses now"),
     (

@@ -2,6 +2,7 @@
 
 pub mod client;
 mod config;
+mod digests;
 mod explain;
 mod help;
 mod kill;
@@ -33,6 +34,9 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     }
     if let Some(rest) = statement::after(sql, "show sessions") {
         return sessions::run(handle, rest).await;
+    }
+    if let Some(rest) = statement::after(sql, "show digests") {
+        return digests::run(handle, rest).await;
     }
     let status = ["show status", "show global status", "show session status"];
     if let Some(rest) = status.iter().find_map(|w| statement::after(sql, w)) {

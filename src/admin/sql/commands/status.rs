@@ -10,7 +10,7 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 27] = counters![
+const COUNTERS: [Counter; 31] = counters![
     clients,
     clients_accepted,
     clients_refused,
@@ -20,6 +20,10 @@ const COUNTERS: [Counter; 27] = counters![
     turns_to_replica,
     turns_local,
     turns_failed,
+    audit_records,
+    audit_dropped,
+    audit_waits,
+    digests_evicted,
     policies_denied,
     policies_noted,
     retries,

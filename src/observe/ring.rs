@@ -1,0 +1,171 @@
+//! Records from one worker to the thread that writes them down: a bounded queue of bytes without a lock.
+//!
+//! One writer, one reader. Positions only grow; the writer publishes its own after the bytes, the reader after it
+//! has taken them. The words are made at the first record, so that an unused ring costs nothing.
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, OnceLock};
+
+const WORD: usize = 8;
+
+struct Shared {
+    words: OnceLock<Box<[AtomicU64]>>,
+    capacity: usize,
+    /// Words written, and words taken, since the start. Invariant: taken ≤ written ≤ taken + capacity.
+    written: AtomicU64,
+    taken: AtomicU64,
+}
+
+/// The worker's end.
+pub struct Writer(Arc<Shared>);
+
+/// The other thread's end.
+pub struct Reader(Arc<Shared>);
+
+/// A ring for about `bytes` bytes.
+pub fn ring(bytes: usize) -> (Writer, Reader) {
+    let shared = Arc::new(Shared {
+        words: OnceLock::new(),
+        capacity: (bytes / WORD).next_power_of_two().max(16),
+        written: AtomicU64::new(0),
+        taken: AtomicU64::new(0),
+    });
+    (Writer(shared.clone()), Reader(shared))
+}
+
+/// Words that a record of `bytes` bytes takes: its length, and itself.
+fn words_for(bytes: usize) -> usize {
+    1 + bytes.div_ceil(WORD)
+}
+
+impl Shared {
+    fn word(&self, words: &[AtomicU64], at: u64, value: u64) {
+        if let Some(word) = words.get(at as usize & (self.capacity - 1)) {
+            word.store(value, Relaxed);
+        }
+    }
+}
+
+impl Writer {
+    /// Whether a record of so many bytes has room now.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let used = self.0.written.load(Relaxed) - self.0.taken.load(Acquire);
+        words_for(bytes) <= self.0.capacity - used as usize
+    }
+
+    /// Bytes that can wait here at most.
+    pub fn capacity(&self) -> usize {
+        (self.0.capacity - 1) * WORD
+    }
+
+    /// Adds a record; false: there is no room.
+    pub fn put(&self, record: &[u8]) -> bool {
+        if !self.has_room(record.len()) {
+            return false;
+        }
+        let ring = &*self.0;
+        let words = ring.words.get_or_init(|| {
+            let zeroes = std::iter::repeat_with(|| AtomicU64::new(0));
+            zeroes.take(ring.capacity).collect()
+        });
+        let start = ring.written.load(Relaxed);
+        ring.word(words, start, record.len() as u64);
+        let mut at = start + 1;
+        for chunk in record.chunks(WORD) {
+            let mut bytes = [0; WORD];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            ring.word(words, at, u64::from_le_bytes(bytes));
+            at += 1;
+        }
+        ring.written.store(at, Release);
+        true
+    }
+}
+
+impl Reader {
+    /// Takes the oldest record into `record`, which is cleared first; false: there is none.
+    pub fn take(&self, record: &mut Vec<u8>) -> bool {
+        record.clear();
+        let ring = &*self.0;
+        let start = ring.taken.load(Relaxed);
+        let written = ring.written.load(Acquire);
+        let Some(words) = ring.words.get().filter(|_| written > start) else {
+            return false;
+        };
+        let word = |at: u64| {
+            let word = words.get(at as usize & (ring.capacity - 1));
+            word.map_or(0, |word| word.load(Relaxed))
+        };
+        let length = word(start) as usize;
+        let end = start + words_for(length) as u64;
+        debug_assert!(end <= written);
+        for at in start + 1..end.min(written) {
+            record.extend_from_slice(&word(at).to_le_bytes());
+        }
+        record.truncate(length);
+        ring.taken.store(end, Release);
+        true
+    }
+
+    /// Bytes that wait.
+    pub fn waiting(&self) -> usize {
+        let waiting = self.0.written.load(Acquire) - self.0.taken.load(Relaxed);
+        waiting as usize * WORD
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_out_as_they_went_in_until_the_ring_is_full() {
+        let (writer, reader) = ring(256);
+        let mut out = Vec::new();
+        assert!(!reader.take(&mut out));
+        for round in 0..100u8 {
+            let records: Vec<Vec<u8>> = (0..4)
+                .map(|n| vec![round ^ n; usize::from(n) * 9])
+                .collect();
+            for record in &records {
+                assert!(writer.put(record));
+            }
+            assert!(reader.waiting() > 0);
+            for record in &records {
+                assert!(reader.take(&mut out));
+                assert_eq!(&out, record);
+            }
+        }
+        assert!(!writer.put(&[0; 256]), "larger than the ring");
+        let fitting = (0..).take_while(|_| writer.put(&[7; 24])).count();
+        assert_eq!(fitting, 8);
+        assert!(!writer.has_room(24) && reader.take(&mut out) && writer.put(&[8; 24]));
+    }
+
+    #[test]
+    fn a_reader_on_another_thread_gets_every_record_in_order() {
+        let (writer, reader) = ring(4096);
+        const COUNT: u64 = 20_000;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut n = 0;
+                while n < COUNT {
+                    let record = n.to_le_bytes().repeat(1 + n as usize % 7);
+                    if writer.put(&record) {
+                        n += 1;
+                    } else {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            let (mut n, mut record) = (0u64, Vec::new());
+            while n < COUNT {
+                if !reader.take(&mut record) {
+                    std::thread::yield_now();
+                    continue;
+                }
+                assert_eq!(record, n.to_le_bytes().repeat(1 + n as usize % 7));
+                n += 1;
+            }
+        });
+    }
+}

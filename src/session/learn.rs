@@ -1,0 +1,69 @@
+//! Statements for the lists that policies learn.
+use super::watch::now_micros;
+use super::Session;
+use crate::observe::record::{Event, Ran, Record};
+use crate::sniff;
+
+/// Digests that a worker remembers to have handed on.
+const LEARNT: usize = 100_000;
+
+impl Session {
+    /// Hands a statement to the lists of these policies, unless it was handed to them before.
+    pub(super) fn learn(&self, policies: u64, sql: &[u8]) {
+        let digest = sniff::digest(sql, self.dialect);
+        for at in 0..64 {
+            let rule = self.user.policies.get(at);
+            let Some(rule) = rule.filter(|_| policies >> at & 1 == 1) else {
+                continue;
+            };
+            let mut learnt = self.shared.learnt.borrow_mut();
+            if learnt.get(&digest).is_some_and(|name| **name == *rule.name) {
+                continue;
+            }
+            let mut text = [0; 1000];
+            let length = sniff::normalised(sql, self.dialect, &mut text);
+            let record = Record {
+                text: text.get(..length).unwrap_or_default(),
+                policy: &rule.name,
+                ..self.learnt_record(digest)
+            };
+            let mut bytes = self.shared.journal_bytes.borrow_mut();
+            record.encode(&mut bytes);
+            // room that is kept for others is left alone; the next time it comes again
+            let taken = self.shared.journal_reserved.get();
+            if self.shared.journal.has_room(taken + bytes.len() + 16)
+                && self.shared.journal.put(&bytes)
+            {
+                if learnt.len() >= LEARNT {
+                    learnt.clear();
+                }
+                learnt.insert(digest, rule.name.as_str().into());
+            }
+        }
+    }
+
+    fn learnt_record(&self, digest: u64) -> Record<'_> {
+        Record {
+            event: Event::Learnt,
+            audited: false,
+            slow: false,
+            truncated: false,
+            ran: Ran::Local,
+            command: 0,
+            error: 0,
+            connection: self.entry.id,
+            server: u32::MAX,
+            at: now_micros(),
+            duration: 0,
+            rows: 0,
+            bytes: 0,
+            digest,
+            client: None,
+            user: &self.user.config.name,
+            schema: b"",
+            text: b"",
+            policy: "",
+            denied: false,
+        }
+    }
+}
