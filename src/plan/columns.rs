@@ -49,12 +49,19 @@ pub enum Kind {
 }
 
 impl Columns {
-    /// The question whose rows [`Columns::read`] understands. Names are the map's, plain ASCII.
+    /// The question whose rows [`Columns::read`] understands. Names are given in hexadecimal, which every sql_mode
+    /// reads the same.
     pub fn question(schema: &str, table: &str) -> String {
+        let literal = |name: &str| {
+            let digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+            format!("_utf8mb4 x'{digits}'")
+        };
         format!(
             "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_SET_NAME, COLLATION_NAME, \
-             IS_NULLABLE, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '{schema}' AND TABLE_NAME = '{table}' \
-             ORDER BY ORDINAL_POSITION"
+             IS_NULLABLE, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} \
+             ORDER BY ORDINAL_POSITION",
+            literal(schema),
+            literal(table)
         )
     }
 

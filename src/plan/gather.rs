@@ -144,10 +144,7 @@ impl Bound<'_> {
                 schema: schema.to_owned(),
                 table: table.to_owned(),
                 group,
-                question: Columns::question(
-                    &schema.replace('\'', "''"),
-                    &table.replace('\'', "''"),
-                ),
+                question: Columns::question(schema, table),
             }))
         })
     }
@@ -323,7 +320,13 @@ fn wanted<'c>(columns: &'c Columns, names: &HashSet<String>, all: bool) -> Vec<&
 
 fn create(name: &str, columns: &[&Column]) -> Vec<u8> {
     let column = |c: &&Column| {
-        let null = if c.nullable { "NULL" } else { "NOT NULL" };
+        // a first TIMESTAMP NOT NULL gets defaults of its own that strict modes refuse
+        let is_timestamp = c.definition.to_ascii_lowercase().starts_with("timestamp");
+        let null = if c.nullable || is_timestamp {
+            "NULL"
+        } else {
+            "NOT NULL"
+        };
         format!("{} {} {null}", quoted(&c.name), c.definition)
     };
     let list: Vec<String> = columns.iter().map(column).collect();

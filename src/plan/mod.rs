@@ -10,6 +10,7 @@
 //! | `bind.rs`, `columns.rs` | names → tables, columns, keys |
 //! | `literal.rs`, `locate.rs` | conditions → shards; which tables meet in a shard |
 //! | `select.rs`, `shape.rs` | what the simple merge answers exactly |
+//! | `split.rs` | lists of keys, cut for each shard |
 //! | `gather.rs` | everything else: rows are brought to one server |
 //! | `write.rs` | INSERT, REPLACE, UPDATE, DELETE |
 //! | `edit.rs` | the parts' text: the client's with a few spans replaced |
@@ -30,6 +31,7 @@ mod planner;
 mod request;
 mod select;
 mod shape;
+mod split;
 #[cfg(test)]
 mod tests;
 mod types;

@@ -168,7 +168,11 @@ impl Bound<'_> {
             .is_some_and(|shards| self.are_complete(&shards));
         if located.is_local && copies_everywhere {
             if let Some(simple) = self.simple(query) {
-                let parts = self.parts(&located, &|_| simple.edits());
+                let parts = self.parts(&located, &|shard| {
+                    let mut edits = simple.edits();
+                    edits.extend(self.split_lists(query, shard));
+                    edits
+                });
                 let writes = self.facts().locks;
                 return Ok(Plan::Fanout(Fanout {
                     parts,

@@ -1,5 +1,5 @@
 //! INSERT, REPLACE, UPDATE, DELETE → parts.
-use super::ast::{Delete, Expr, Insert, Source, Span, Update};
+use super::ast::{Delete, Expr, ExprKind, Insert, Source, Span, Update};
 use super::bind::{Bound, Place, Stop};
 use super::columns::Kind;
 use super::edit::{Edit, NewName, Piece};
@@ -13,6 +13,7 @@ impl Bound<'_> {
     pub fn insert(&self, insert: &Insert) -> Result<Plan, Stop> {
         let at = insert.table;
         if let Place::Broadcast(_) = self.places[at] {
+            self.check_generated(insert)?;
             return self.broadcast_write(at, matches!(insert.source, Source::Query));
         }
         let Some(sharding) = self.sharding(at) else {
@@ -191,7 +192,7 @@ impl Bound<'_> {
 
     /// The table whose column is assigned.
     fn set_owner(&self, column: &Expr, block: usize) -> Option<usize> {
-        let super::ast::ExprKind::Column(name) = &column.kind else {
+        let ExprKind::Column(name) = &column.kind else {
             return None;
         };
         let mut mentions = self.mentions(block);
@@ -222,6 +223,10 @@ impl Bound<'_> {
     fn write(&self, located: super::locate::Located, has_limit: bool) -> Result<Plan, Stop> {
         if let Some(plan) = self.pinned(&located, Vec::new()) {
             return Ok(plan);
+        }
+        if self.sharded().next().is_none() && has_limit {
+            let what = "LIMIT in a write to a broadcast table (each copy may choose other rows)";
+            return Err(self.refuse(what, "leave LIMIT out").into());
         }
         if self.sharded().next().is_none() {
             let broadcast =
@@ -305,6 +310,45 @@ impl Bound<'_> {
                 answer: Answer::AffectedOnce,
             }),
         })
+    }
+
+    /// Copies of a broadcast table would count their AUTO_INCREMENT each on its own.
+    fn check_generated(&self, insert: &Insert) -> Result<(), Refusal> {
+        let Some(columns) = self.columns_of(insert.table) else {
+            return Ok(());
+        };
+        let Some(generated) = columns.list.iter().find(|c| c.auto_increment) else {
+            return Ok(());
+        };
+        let names: Vec<&str> = match &insert.columns {
+            Some(names) => names.iter().map(String::as_str).collect(),
+            None => columns
+                .list
+                .iter()
+                .filter(|c| !c.invisible)
+                .map(|c| c.name.as_str())
+                .collect(),
+        };
+        let at = names
+            .iter()
+            .position(|name| name.eq_ignore_ascii_case(&generated.name));
+        let given = |row: &[Expr]| {
+            let value = at.and_then(|at| row.get(at)).map(|e| &e.kind);
+            matches!(
+                value,
+                Some(ExprKind::Number | ExprKind::Text | ExprKind::Parameter(_))
+            )
+        };
+        let all_given = match &insert.source {
+            Source::Rows(rows) => rows.iter().all(|(_, row)| given(row)),
+            Source::Set(values) => given(values),
+            Source::Query => true,
+        };
+        if all_given {
+            return Ok(());
+        }
+        let what = format!("an AUTO_INCREMENT value for {} in a broadcast table, which each copy counts on its own", generated.name);
+        Err(self.refuse(&what, "give the value"))
     }
 
     fn key_update(&self, sharding: &Sharding) -> Refusal {

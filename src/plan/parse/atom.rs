@@ -46,6 +46,19 @@ const VOLATILE: [&str; 24] = [
     "uuid_short",
 ];
 
+/// Those that need no parentheses; without them the others are columns.
+const BARE: [&str; 9] = [
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+];
+
 /// Words that stand between the arguments of some functions.
 const BETWEEN_ARGUMENTS: [&str; 18] = [
     "as",
@@ -257,7 +270,10 @@ impl Cursor<'_> {
             return self.call(&parts);
         }
         if let [(only, _)] = parts.as_slice() {
-            self.note(only);
+            // CURRENT_TIMESTAMP and its kin are called without parentheses
+            self.facts.volatile_function |= BARE
+                .binary_search(&only.to_ascii_lowercase().as_str())
+                .is_ok();
         }
         let name = parts.pop().map(|n| n.0).unwrap_or_default();
         let table = parts.pop();
@@ -371,7 +387,7 @@ impl Cursor<'_> {
         Ok(call)
     }
 
-    /// What the mention of a function, or of a word that acts like one, means.
+    /// What a call of this function means.
     fn note(&mut self, name: &str) {
         let name = name.to_ascii_lowercase();
         if let Ok(at) = OF_THE_SESSION.binary_search(&name.as_str()) {
@@ -384,5 +400,5 @@ impl Cursor<'_> {
 #[cfg(test)]
 #[test]
 fn the_lists_of_functions_are_in_order() {
-    assert!(OF_THE_SESSION.is_sorted() && VOLATILE.is_sorted());
+    assert!(OF_THE_SESSION.is_sorted() && VOLATILE.is_sorted() && BARE.is_sorted());
 }

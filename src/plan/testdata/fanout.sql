@@ -289,8 +289,8 @@ SELECT id FROM orders o WHERE EXISTS (SELECT * FROM items i WHERE i.customer_id 
 -- merge: rows as they come
 SELECT id, (SELECT MAX(qty) FROM items i WHERE i.customer_id = orders.customer_id) FROM orders WHERE customer_id IN (1, 2);
 -- plan: fan-out: 2 shards run at once
--- shard 1 on s0: SELECT id, (SELECT MAX(qty) FROM `items_1` i WHERE i.customer_id = orders.customer_id) FROM `orders_1` AS `orders` WHERE customer_id IN (1, 2)
--- shard 2 on s1: SELECT id, (SELECT MAX(qty) FROM `items_2` i WHERE i.customer_id = orders.customer_id) FROM `orders_2` AS `orders` WHERE customer_id IN (1, 2)
+-- shard 1 on s0: SELECT id, (SELECT MAX(qty) FROM `items_1` i WHERE i.customer_id = orders.customer_id) FROM `orders_1` AS `orders` WHERE customer_id IN (1)
+-- shard 2 on s1: SELECT id, (SELECT MAX(qty) FROM `items_2` i WHERE i.customer_id = orders.customer_id) FROM `orders_2` AS `orders` WHERE customer_id IN (2)
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM items WHERE qty > 3);
 -- plan: fan-out: 4 shards run at once

@@ -57,6 +57,8 @@ INSERT INTO countries (id, name) VALUES (1, UUID());
 -- ERROR 1235 (42000): shop.countries is a broadcast table; not supported: a function that gives another value at each server, in a write to a broadcast table; give the value itself
 INSERT INTO countries SELECT id, state FROM orders;
 -- ERROR 1235 (42000): shop.countries is a broadcast table; not supported: a broadcast table written from other tables; read the rows first, then write them
+DELETE FROM countries LIMIT 1;
+-- ERROR 1235 (42000): shop.countries is a broadcast table; not supported: LIMIT in a write to a broadcast table (each copy may choose other rows); leave LIMIT out
 UPDATE countries c JOIN orders o ON o.id = c.id SET c.name = o.state;
 -- ERROR 1235 (42000): shop.countries is a broadcast table; not supported: a broadcast table changed by the rows of a sharded one; change it in a statement of its own
 

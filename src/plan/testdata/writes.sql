@@ -96,6 +96,11 @@ UPDATE countries SET name = 'Norway' WHERE id = 1;
 -- shard 0 on s0: UPDATE countries SET name = 'Norway' WHERE id = 1
 -- shard 1 on s1: UPDATE countries SET name = 'Norway' WHERE id = 1
 -- merge: affected rows of one: the others are copies
+UPDATE countries SET name = 'x', countries.id = 4 WHERE countries.name = 'y';
+-- plan: fan-out, on primaries: 2 shards run at once
+-- shard 0 on s0: UPDATE countries SET name = 'x', countries.id = 4 WHERE countries.name = 'y'
+-- shard 1 on s1: UPDATE countries SET name = 'x', countries.id = 4 WHERE countries.name = 'y'
+-- merge: affected rows of one: the others are copies
 DELETE FROM countries;
 -- plan: fan-out, on primaries: 2 shards run at once
 -- shard 0 on s0: DELETE FROM countries
