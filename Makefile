@@ -4,8 +4,10 @@ CARGO ?= cargo
 # What a run of `make bench` gets: make bench ARGS="--rounds 9 --seconds 15 --save"
 ARGS ?=
 FUZZ_SECONDS ?= 60
+# Of `make differential`, on each kind of server
+SESSIONS ?= 10000
 
-.PHONY: help build drivers test check unit soak test-direct demo bench bench-build instructions turn flamegraph acceptance fuzz servers clean
+.PHONY: help build drivers test check unit soak differential test-direct demo bench bench-build instructions turn flamegraph acceptance fuzz servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -26,6 +28,9 @@ unit:            ## the tests that need no server
 
 soak: servers    ## the load tests with their full numbers (1,000 clients, 100 times; sysbench 60 s each)
 	UMPIRE_SOAK=1 $(CARGO) test --locked --release --test load
+
+differential: servers    ## SESSIONS random sessions, direct and through the proxy, compared packet by packet (MariaDB, MySQL)
+	UMPIRE_SESSIONS=$(SESSIONS) $(CARGO) test --locked --test differential -- --nocapture --test-threads=1
 
 test-direct: servers   ## the same expectations against MariaDB itself, without the proxy
 	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing

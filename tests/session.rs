@@ -483,6 +483,25 @@ fn user_variables_follow_literal_or_not() {
             [["1", "it's @here", "NULL", "1.50"]]
         );
     }
+    // literals follow the session: 20 of them share six connections, and none sees another's
+    let small = small_pool();
+    let mut clients: Vec<_> = (0..20).map(|_| small.client()).collect();
+    for (n, client) in clients.iter_mut().enumerate() {
+        if n % 2 == 0 {
+            let set = format!("SET @mine = {n}, @`text` = 'no. {n}\\n'");
+            client.query_drop(set).expect("SET");
+        }
+    }
+    for _ in 0..3 {
+        for (n, client) in clients.iter_mut().enumerate() {
+            let seen = rows(client, "SELECT @mine, @text, COERCIBILITY(@mine)");
+            let (number, text) = match n % 2 {
+                0 => (n.to_string(), format!("no. {n}\n")),
+                _ => ("NULL".into(), "NULL".into()),
+            };
+            assert_eq!(seen[0][..2], [number, text], "client {n}");
+        }
+    }
     client
         .query_drop("SET @n = (SELECT COUNT(*) + 7 FROM (SELECT 1) AS x)")
         .expect("SET");
@@ -788,4 +807,36 @@ fn a_prepared_statement_can_ask_for_the_counts_of_the_statement_before() {
         let got: Option<u64> = client.exec_first(ask, ()).expect("a count");
         assert_eq!(got, Some(2 * n as u64));
     }
+}
+
+#[test]
+fn session_tracking_looks_as_the_server_has_it_until_the_client_sets_it() {
+    let proxy = Proxy::shared();
+    let mut direct = Cluster::shared().direct();
+    let mut client = proxy.client();
+    let shows = [
+        "SELECT @@session_track_schema, @@session_track_state_change, @@session_track_system_variables",
+        "SHOW VARIABLES LIKE 'session_track%'",
+        "SHOW SESSION VARIABLES WHERE Variable_name LIKE 'session_track%'",
+        "SELECT * FROM information_schema.session_variables WHERE variable_name LIKE 'SESSION_TRACK%'",
+    ];
+    let set = "SET SESSION session_track_system_variables = 'sql_mode', session_track_schema = OFF";
+    for set in [None, Some(set)] {
+        for conn in [&mut direct, &mut client] {
+            set.map(|sql| conn.query_drop(sql).expect(sql));
+        }
+        for sql in shows {
+            assert_eq!(rows(&mut client, sql), rows(&mut direct, sql), "{sql}");
+        }
+        // what is shown in between does not stop the tracking
+        client.query_drop("SET time_zone = '+05:00'").expect("SET");
+        client.query_drop("USE other").expect("USE");
+        for _ in 0..6 {
+            let seen = rows(&mut client, "SELECT @@time_zone, DATABASE()");
+            assert_eq!(seen, [["+05:00", "other"]]);
+        }
+    }
+    client.reset().expect("COM_RESET_CONNECTION");
+    direct.reset().expect("COM_RESET_CONNECTION");
+    assert_eq!(rows(&mut client, shows[0]), rows(&mut direct, shows[0]));
 }

@@ -1,10 +1,10 @@
 //! One logged-in server connection.
 use super::home::{Home, Token};
 use super::prepared::PreparedCache;
-use super::setup::{Kind, Ready};
+use super::setup::{tracking_statement, Kind, Ready};
 use super::state::{State, StateTable};
 use super::sync::{is_guard, sync_commands_with};
-use super::variables::{replay_policy, Replay};
+use super::variables::{replay_policy, Replay, MYSQL_TRACKED};
 use super::{Account, Want};
 use crate::net::{self, Buf, Socket};
 use crate::topology::Server;
@@ -110,6 +110,11 @@ impl ServerConnection {
         }
         self.state = states.intern(self.state.with_changes(changes));
         pins
+    }
+
+    /// Switches session tracking on as it was at set-up.
+    pub fn tracking_statement(&self) -> String {
+        tracking_statement(if self.mariadb { "*" } else { MYSQL_TRACKED })
     }
 
     pub(super) fn kind(&self) -> Kind {

@@ -36,6 +36,12 @@ impl Lease {
         }
     }
 
+    /// Others wait for a connection to this server, or would have to.
+    pub fn is_wanted(&self) -> bool {
+        let budget = &self.server.budget;
+        self.pool.someone_waits() || budget.used() >= budget.limit()
+    }
+
     /// Ends the loan without the consequences of a drop.
     pub(super) fn into_connection(mut self) -> Option<Box<ServerConnection>> {
         let conn = self.conn.take();

@@ -235,6 +235,10 @@ impl Pool {
         });
     }
 
+    pub fn someone_waits(&self) -> bool {
+        self.home.someone_waits()
+    }
+
     /// Closes without a word: broken, or in the middle of something.
     pub fn lost(&self, conn: Box<ServerConnection>) {
         self.home.shared.stats.server_connections_lost.add(1);

@@ -155,6 +155,14 @@ async fn track_everything(channel: &mut Channel<'_>, kind: Kind) -> Result<bool,
     Ok(replies.iter().all(|(_, reply)| reply.is_ok()))
 }
 
+/// Not session_track_transaction_info: the status flags tell what the proxy has to know.
+pub(super) fn tracking_statement(names: &str) -> String {
+    format!(
+        "SET @@SESSION.session_track_schema=ON,@@SESSION.session_track_state_change=ON,\
+         @@SESSION.session_track_system_variables='{names}'"
+    )
+}
+
 impl Batch {
     fn reset(&mut self, schema: &[u8]) {
         framed(&mut self.bytes, |out| out.push(command::RESET_CONNECTION));
@@ -178,13 +186,9 @@ impl Batch {
         }
     }
 
-    /// Not session_track_transaction_info: the status flags tell what the proxy has to know.
     fn tracking(&mut self, kind: Kind, everything: bool) {
         let names = if everything { "*" } else { MYSQL_TRACKED };
-        let sql = format!(
-            "SET @@SESSION.session_track_schema=ON,@@SESSION.session_track_state_change=ON,\
-             @@SESSION.session_track_system_variables='{names}'"
-        );
+        let sql = tracking_statement(names);
         self.query(kind, Step::Tracking, sql.as_bytes());
     }
 

@@ -15,6 +15,10 @@ pub const CHARACTER_SETS: [&[u8]; 4] = [
     b"collation_connection",
 ];
 
+/// Not a variable of any server: the collation that came with character_set_results, by the handshake or by SET NAMES
+/// … COLLATE, whose number column definitions carry. Absent: the character set's default.
+pub const RESULTS_COLLATION: &[u8] = b"collation_results";
+
 /// Session state that can be replayed on a connection by statements: schema and session variables that
 /// differ from what a new connection has. Interned per worker: equal states are one `Rc`, so that
 /// "this connection already fits" is one pointer comparison.
@@ -25,8 +29,11 @@ pub struct State {
     /// Sorted by name (lower case). The four character set variables (character_set_client,
     /// character_set_results, character_set_connection, collation_connection) are always present; others only
     /// when SET. Values as the session tracker writes them: an empty character set is NULL; an empty
-    /// collation_connection is the default collation of character_set_connection.
+    /// collation_connection is the default collation of character_set_connection. [`RESULTS_COLLATION`] beside them.
     pub variables: Vec<Variable>,
+    /// User variables that were set to literals: lower-case name and the expression that sets it again, sorted by
+    /// name. Others bind a session to its connection.
+    pub user: Vec<Variable>,
 }
 
 /// Name and value.
@@ -38,8 +45,26 @@ impl State {
         let schema = (!schema.is_empty()).then(|| schema.into());
         State {
             schema,
-            variables: self.variables.clone(),
+            ..self.clone()
         }
+    }
+
+    /// The same with user variables that were set to literals: name and expression.
+    pub fn with_user_variables(&self, set: Vec<Variable>) -> State {
+        let mut next = self.clone();
+        for (name, expression) in set {
+            match next.user.binary_search_by(|(n, _)| n.cmp(&name)) {
+                Ok(at) => next.user[at].1 = expression,
+                Err(at) => next.user.insert(at, (name, expression)),
+            }
+        }
+        next
+    }
+
+    /// Bytes of all user variables together.
+    pub fn user_size(&self) -> usize {
+        let size = |(name, value): &Variable| name.len() + value.len();
+        self.user.iter().map(size).sum()
     }
 
     /// The same with one variable set. Variables that are no state ([`Replay::Never`]) change nothing.
@@ -59,6 +84,9 @@ impl State {
             next.put(b"collation_connection", b"");
         } else if name.eq_ignore_ascii_case(b"collation_connection") {
             next.put(b"character_set_connection", character_set_of(value));
+        } else if name.eq_ignore_ascii_case(b"character_set_results") {
+            next.variables
+                .retain(|(name, _)| name.as_ref() != RESULTS_COLLATION);
         }
         next
     }
@@ -89,10 +117,13 @@ impl State {
 
     /// Schema and everything SET forgotten; the character sets stay: what a connection has after set-up.
     pub(super) fn base(&self, schema: Option<Box<[u8]>>) -> State {
-        let keep = |(name, _): &&Variable| CHARACTER_SETS.contains(&name.as_ref());
+        let keep = |(name, _): &&Variable| {
+            CHARACTER_SETS.contains(&name.as_ref()) || name.as_ref() == RESULTS_COLLATION
+        };
         State {
             schema,
             variables: self.variables.iter().filter(keep).cloned().collect(),
+            user: Vec::new(),
         }
     }
 
@@ -125,7 +156,7 @@ fn normal(name: &[u8], value: &[u8]) -> Box<[u8]> {
 }
 
 /// Every collation's name begins with its character set's.
-fn character_set_of(collation: &[u8]) -> &[u8] {
+pub(super) fn character_set_of(collation: &[u8]) -> &[u8] {
     collation.split(|&b| b == b'_').next().unwrap_or(collation)
 }
 
@@ -139,6 +170,7 @@ pub fn initial_state(collation: u16, greeting: &Greeting) -> State {
     for (name, value) in CHARACTER_SETS.iter().zip([set, set, set, collation]) {
         state.put(name, value.as_bytes());
     }
+    state.put(RESULTS_COLLATION, collation.as_bytes());
     state
 }
 

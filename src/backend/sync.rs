@@ -1,5 +1,5 @@
 //! From the state a connection has to the state a session wants: how far, and by which commands.
-use super::state::{State, CHARACTER_SETS};
+use super::state::{character_set_of, State, CHARACTER_SETS, RESULTS_COLLATION};
 use crate::wire::{capabilities, command, packet};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ pub fn fit(have: &Rc<State>, want: &Rc<State>) -> Fit {
         return Fit::Impossible;
     }
     let schema = usize::from(have.schema != want.schema);
-    let variables = usize::from(have.variables != want.variables);
+    let variables = usize::from(have.variables != want.variables || have.user != want.user);
     match schema + variables {
         0 => Fit::Exact,
         commands => Fit::Sync(commands),
@@ -78,7 +78,7 @@ pub fn sync_commands_with(
         });
         commands += 1;
     }
-    if have.variables != want.variables || client_changed {
+    if have.variables != want.variables || have.user != want.user || client_changed {
         commands += usize::from(set_variables(
             have,
             want,
@@ -110,26 +110,34 @@ fn set_variables(
     let mut any = false;
     framed(out, |out| {
         query_head(caps, out);
-        let mut assign = |name: &[u8], value: Option<&[u8]>, state: &State| {
-            if skips(name, guarded) {
-                return;
-            }
+        let mut next = |out: &mut Vec<u8>| {
             out.extend_from_slice(if any { b"," } else { b"SET " });
             any = true;
-            assignment(name, value, state, out);
         };
-        if client {
-            assign(
-                b"character_set_client",
-                want.variable(b"character_set_client"),
-                want,
-            );
+        let names = names_needed(have, want);
+        if let Some(collation) = names {
+            next(out);
+            names_collate(collation, out);
+            for name in after_names(want, collation, client) {
+                next(out);
+                assignment(name, want.variable(name), want, out);
+            }
+        } else if client {
+            next(out);
+            let name = b"character_set_client";
+            assignment(name, want.variable(name), want, out);
         }
+        let done = |name: &[u8]| {
+            names.is_some() && CHARACTER_SETS.contains(&name)
+                || client && name == b"character_set_client"
+        };
         differences(have, want, |name, value| {
-            if !(client && name == b"character_set_client") {
-                assign(name, value, want);
+            if !skips(name, guarded) && !done(name) {
+                next(out);
+                assignment(name, value, want, out);
             }
         });
+        set_user_variables(have, want, next, out);
     });
     if !any {
         out.truncate(start);
@@ -137,9 +145,73 @@ fn set_variables(
     any
 }
 
+/// The collation that only SET NAMES … COLLATE can bring to character_set_results.
+fn names_needed<'a>(have: &State, want: &'a State) -> Option<&'a [u8]> {
+    let wanted = want.variable(RESULTS_COLLATION);
+    wanted.filter(|_| have.variable(RESULTS_COLLATION) != wanted)
+}
+
+fn names_collate(collation: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"NAMES ");
+    literal(RESULTS_COLLATION, character_set_of(collation), out);
+    out.extend_from_slice(b" COLLATE ");
+    literal(RESULTS_COLLATION, collation, out);
+}
+
+/// What SET NAMES … COLLATE left different from what is wanted. `client`: of unknown value either way.
+fn after_names<'a>(want: &'a State, collation: &'a [u8], client: bool) -> Vec<&'static [u8]> {
+    let set = character_set_of(collation);
+    let mut left: Vec<&'static [u8]> = Vec::new();
+    if client || want.variable(b"character_set_client") != Some(set) {
+        left.push(b"character_set_client");
+    }
+    if want.variable(b"collation_connection") != Some(collation) {
+        left.push(b"collation_connection");
+    }
+    left
+}
+
+/// A variable that nobody set has no type; setting it to NULL again leaves it one. MariaDB's is that of a binary string,
+/// MySQL's that of a text.
+fn set_user_variables(
+    have: &State,
+    want: &State,
+    mut next: impl FnMut(&mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
+    let of = |state: &State, name: &[u8]| {
+        let at = state.user.binary_search_by(|(n, _)| n.as_ref().cmp(name));
+        at.ok().and_then(|at| state.user.get(at).cloned())
+    };
+    for (name, _) in have.user.iter().filter(|(n, _)| of(want, n).is_none()) {
+        next(out);
+        user_variable(name, b"/*M! _binary*/''", out);
+        next(out);
+        user_variable(name, b"NULL", out);
+    }
+    for (name, value) in &want.user {
+        if of(have, name).is_none_or(|(_, before)| before != *value) {
+            next(out);
+            user_variable(name, value, out);
+        }
+    }
+}
+
+fn user_variable(name: &[u8], expression: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"@`");
+    for byte in name {
+        out.push(*byte);
+        if *byte == b'`' {
+            out.push(b'`');
+        }
+    }
+    out.extend_from_slice(b"`=");
+    out.extend_from_slice(expression);
+}
+
 /// collation_connection implies character_set_connection; a guard is not the client's to change.
 fn skips(name: &[u8], guarded: bool) -> bool {
-    name == b"character_set_connection" || guarded && is_guard(name)
+    name == b"character_set_connection" || name == RESULTS_COLLATION || guarded && is_guard(name)
 }
 
 /// The variables behind SET SESSION TRANSACTION READ ONLY, by the names that servers report.
@@ -160,6 +232,7 @@ fn differences<'a>(
     );
     let connection_moved =
         have.variable(b"character_set_connection") != want.variable(b"character_set_connection");
+    let results_moved = have.variable(RESULTS_COLLATION) != want.variable(RESULTS_COLLATION);
     loop {
         let order = match (h.peek(), w.peek()) {
             (None, None) => return,
@@ -173,7 +246,12 @@ fn differences<'a>(
             (Some((name, _)), None) => each(name, None),
             (None, Some((name, value))) => each(name, Some(value)),
             (Some((_, before)), Some((name, value))) => {
-                if before != value || connection_moved && name.as_ref() == b"collation_connection" {
+                let moved = match name.as_ref() {
+                    b"collation_connection" => connection_moved,
+                    b"character_set_results" => results_moved,
+                    _ => false,
+                };
+                if before != value || moved {
                     each(name, Some(value));
                 }
             }
@@ -185,6 +263,14 @@ fn differences<'a>(
 /// Appends the assignments of all character sets of `state` (for a connection whose own are not known).
 pub(super) fn assign_character_sets(state: &State, out: &mut Vec<u8>) {
     let mut separator: &[u8] = b"";
+    if let Some(collation) = state.variable(RESULTS_COLLATION) {
+        names_collate(collation, out);
+        for name in after_names(state, collation, false) {
+            out.push(b',');
+            assignment(name, state.variable(name), state, out);
+        }
+        return;
+    }
     for name in CHARACTER_SETS.iter().filter(|name| !skips(name, false)) {
         out.extend_from_slice(separator);
         assignment(name, state.variable(name), state, out);

@@ -28,8 +28,9 @@ impl TrackFilter {
         self.all
             || match change {
                 Change::Variable { name, .. } => DEFAULT_TRACKED.contains(&name.as_slice()),
-                Change::Schema(_) => true,
-                _ => false,
+                Change::State(_) => false,
+                // not switched on by Umpire: what comes of them would have come to the client
+                _ => true,
             }
     }
 }
@@ -80,7 +81,19 @@ impl Relay<'_> {
         if let Some(&[low, high]) = packet.get(HEADER + 1..HEADER + 3) {
             self.end.warnings = u16::from_le_bytes([low, high]);
         }
-        Ok(Verdict::AsIs)
+        Ok(self.without_state_flag(packet, status))
+    }
+
+    /// EOF carries no changes, and the flag that says so is set for what Umpire alone tracks.
+    fn without_state_flag(&self, packet: &[u8], status: u16) -> Verdict {
+        if status & SESSION_STATE_CHANGED == 0 || self.filter.all {
+            return Verdict::AsIs;
+        }
+        let mut bytes = packet.to_vec();
+        if let Some(field) = bytes.get_mut(HEADER + 3..HEADER + 5) {
+            field.copy_from_slice(&(status & !SESSION_STATE_CHANGED).to_le_bytes());
+        }
+        Verdict::Replace(bytes)
     }
 
     fn ok(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {

@@ -1,6 +1,8 @@
 //! SET NAMES … COLLATE: MariaDB's tracking reports the character set of it, and not the collation.
+use super::pins::Pins;
+use super::tracking::ABOUT_TRACKING;
 use super::{End, Session};
-use crate::backend::Lease;
+use crate::backend::{Lease, RESULTS_COLLATION};
 use crate::relay::TurnEnd;
 use crate::sniff::{Effects, Sniffed, Verb};
 use crate::wire::command;
@@ -10,21 +12,49 @@ use crate::wire::reply::Change;
 const TELL: &str = "SET @@SESSION.collation_connection=@@SESSION.collation_connection";
 
 impl Session {
-    /// Asks for the collation while the connection is still this session's, and adds it to what the reply reported.
-    pub(super) async fn learn_collation(
+    /// What a statement leaves to be said or asked on its connection, while that is still this session's. One step, so
+    /// that what waits for it is stored in a turn once.
+    pub(super) async fn follow_up(
         &mut self,
         lease: &mut Lease,
         end: &mut TurnEnd,
         sniffed: &Sniffed,
         sql: &[u8],
     ) -> Result<(), End> {
-        if end.changes.is_empty() || !leaves_collation_open(end, sniffed, sql) {
+        if sniffed.effects.intersects(ABOUT_TRACKING) {
+            Box::pin(self.resume_tracking(lease, end, sniffed)).await?;
+        }
+        if !end.changes.iter().any(sets_connection) {
             return Ok(());
         }
+        if leaves_collation_open(end, sniffed, sql) {
+            Box::pin(self.ask_collation(lease, end)).await?;
+        }
+        if !(has(sql, b"names") && has(sql, b"collate")) {
+            return Ok(());
+        }
+        if !is_one_set(sniffed) {
+            // which of the statements came last is not ours to find out
+            self.pins |= Pins::VARIABLE;
+            return Ok(());
+        }
+        // SET NAMES … COLLATE also decides which collation's number the definitions of result columns carry
+        let collation = end.changes.iter().find_map(|change| match change {
+            Change::Variable { value, .. } if is_collation(change) => Some(value.clone()),
+            _ => None,
+        });
+        let name = RESULTS_COLLATION.to_vec();
+        end.changes
+            .extend(collation.map(|value| Change::Variable { name, value }));
+        Ok(())
+    }
+
+    async fn ask_collation(&mut self, lease: &mut Lease, end: &mut TurnEnd) -> Result<(), End> {
         self.write_query(lease, TELL);
         self.send_scratch(lease);
         // the client has its reply: there is nobody to tell
-        let told = Box::pin(self.own_reply(lease, command::QUERY))
+        let told = self
+            .own_reply(lease, command::QUERY)
             .await
             .map_err(|_| End::ClientGone)?;
         end.changes
@@ -34,16 +64,25 @@ impl Session {
 }
 
 fn leaves_collation_open(end: &TurnEnd, sniffed: &Sniffed, sql: &[u8]) -> bool {
-    let set = |c: &Change| matches!(c, Change::Variable { name, .. } if name == b"character_set_connection");
-    if !end.changes.iter().any(set) || end.changes.iter().any(is_collation) {
+    if end.changes.iter().any(is_collation) {
         return false;
     }
-    let one_set = sniffed.verb == Verb::Set
-        && !sniffed
-            .effects
-            .intersects(Effects::MULTI_STATEMENT | Effects::UNREAD);
     // a plain SET NAMES means the character set's default
-    !one_set || sql.windows(7).any(|w| w.eq_ignore_ascii_case(b"collate"))
+    !is_one_set(sniffed) || has(sql, b"collate")
+}
+
+fn is_one_set(sniffed: &Sniffed) -> bool {
+    let more = Effects::MULTI_STATEMENT | Effects::UNREAD;
+    sniffed.verb == Verb::Set && !sniffed.effects.intersects(more)
+}
+
+fn has(sql: &[u8], word: &[u8]) -> bool {
+    sql.windows(word.len())
+        .any(|w| w.eq_ignore_ascii_case(word))
+}
+
+fn sets_connection(change: &Change) -> bool {
+    matches!(change, Change::Variable { name, .. } if name == b"character_set_connection")
 }
 
 fn is_collation(change: &Change) -> bool {

@@ -12,7 +12,8 @@ impl Session {
             .map(|id| self.statements.resolve(id))
             .unwrap_or(0);
         let Some(statement) = self.statements.get(id) else {
-            self.tell(&error::unknown_statement_handler(id, "mysqld_stmt_fetch"));
+            let error = self.unknown_statement(id, "mysqld_stmt_fetch");
+            self.tell(&error);
             return Ok(());
         };
         let (key, open) = (statement.key, statement.cursor);

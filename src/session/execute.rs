@@ -5,14 +5,14 @@
 //! relies on are put in for a connection that has not seen them.
 use super::lease::Attempt;
 use super::pins::Pins;
-use super::prepare::{keep_prepared, statement_id, with_statement_id};
+use super::prepare::{close_on_server, keep_prepared, statement_id, with_statement_id};
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
 use crate::backend::{After, Lease, Prepared, State, StatementKey};
 use crate::net::Buf;
 use crate::relay::{Broken, Command, TurnEnd};
-use crate::sniff::{Access, Sniffed};
+use crate::sniff::{Access, Effects, Sniffed};
 use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
 use crate::wire::prepare::{with_types, Execute};
 use crate::wire::{command, error, reply, status};
@@ -99,10 +99,18 @@ impl Session {
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(mut end) => {
                     self.executed(&plan, &end);
-                    self.learn_collation(&mut lease, &mut end, &plan.sniffed, &plan.text)
+                    self.follow_up(&mut lease, &mut end, &plan.sniffed, &plan.text)
                         .await?;
                     let said = [&plan.text[..], command.body()];
                     self.note_last_insert_id(&mut end, &plan.sniffed, &said);
+                    if plan
+                        .sniffed
+                        .effects
+                        .contains(Effects::ASSIGNS_USER_VARIABLE)
+                    {
+                        // a literal in it has the character set that it was prepared in
+                        self.pins |= Pins::USER_VARIABLE;
+                    }
                     self.finish(lease, end, &plan.sniffed, &plan.text);
                     return Ok(());
                 }
@@ -125,7 +133,7 @@ impl Session {
             .unwrap_or(0);
         let capabilities = self.server_capabilities();
         let Some(statement) = self.statements.get(id) else {
-            return Err(error::unknown_statement_handler(id, "mysqld_stmt_execute"));
+            return Err(self.unknown_statement(id, "mysqld_stmt_execute"));
         };
         if let Some(error) = statement.failed.clone() {
             return Err(error);
@@ -190,18 +198,21 @@ impl Session {
             self.statements.keep_apart(id);
         }
         let Some(statement) = self.statements.get(id) else {
-            return Err(NotReady::Refused(error::unknown_statement_handler(
-                id,
-                "mysqld_stmt_execute",
-            )));
+            return Err(NotReady::Refused(
+                self.unknown_statement(id, "mysqld_stmt_execute"),
+            ));
         };
         let key = statement.key;
         if let Some(prepared) = lease.prepared.get(key) {
             return Ok(prepared.server_id);
         }
         let (text, state) = (statement.text.clone(), statement.state.clone());
+        let typed = statement
+            .sniffed
+            .effects
+            .contains(Effects::USES_USER_VARIABLE);
         // rare once the connection knows the statement: on the heap, so that a session's task stays small
-        Box::pin(self.prepare_on(lease, key, text, state)).await
+        Box::pin(self.prepare_on(lease, key, text, state, typed)).await
     }
 
     async fn prepare_on(
@@ -210,12 +221,14 @@ impl Session {
         key: StatementKey,
         text: Rc<[u8]>,
         state: Rc<State>,
+        typed: bool,
     ) -> Result<u32, NotReady> {
         let settled = std::mem::replace(&mut lease.after, After::Close);
-        let wanted = self
-            .shared
-            .states
-            .intern(prepare_state(&lease.state, &state));
+        let wanted = self.shared.states.intern(prepare_state(
+            &lease.state,
+            &state,
+            typed && !self.has_own_user_variables(),
+        ));
         let before = lease.state.clone();
         if let Err(failed) = self.change_state(lease, &wanted).await {
             if !self.pins.is_empty() {
@@ -290,7 +303,10 @@ impl Session {
                     bytes = match &statement.types {
                         Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
                         // what another session bound here is none of this one's
-                        None if has_values(command, at) => return Err(error::types_never_sent()),
+                        None if has_values(command, at) => {
+                            self.end_statement_state(lease, plan.id);
+                            return Err(error::types_never_sent());
+                        }
                         None => bytes,
                     };
                 }
@@ -305,6 +321,21 @@ impl Session {
             heals: lease.guarded && free,
             ..Outgoing::of(command, &plan.sniffed)
         })
+    }
+
+    /// A server forgets long data and closes the cursor with every EXECUTE, also one that it refuses.
+    fn end_statement_state(&mut self, lease: &mut Lease, id: u32) {
+        let Some(statement) = self.statements.get(id) else {
+            return;
+        };
+        if statement.pins().is_empty() {
+            return;
+        }
+        (statement.long_data, statement.cursor) = (false, false);
+        if let Some(prepared) = lease.prepared.remove(statement.key) {
+            close_on_server(lease, prepared.server_id);
+        }
+        self.update_statement_pins();
     }
 
     /// COM_STMT_BULK_EXECUTE brings types of its own: the connection no longer has those of any session's EXECUTE.
@@ -348,8 +379,9 @@ impl Session {
 }
 
 /// What a text means hangs on the schema, the SQL mode and the character sets; the rest of the
-/// connection's state stays (changing autocommit would end a transaction).
-fn prepare_state(now: &State, then: &State) -> State {
+/// connection's state stays (changing autocommit would end a transaction). `typed`: it names user variables, whose types
+/// are taken when it is prepared.
+fn prepare_state(now: &State, then: &State, typed: bool) -> State {
     const MEANING: [&[u8]; 4] = [
         b"sql_mode",
         b"character_set_client",
@@ -357,6 +389,9 @@ fn prepare_state(now: &State, then: &State) -> State {
         b"collation_connection",
     ];
     let mut state = now.clone();
+    if typed {
+        state.user.clone_from(&then.user);
+    }
     if then.schema.is_some() {
         state.schema.clone_from(&then.schema);
     }

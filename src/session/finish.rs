@@ -30,6 +30,8 @@ impl Session {
             }
         }
         let was_in_transaction = self.pins.contains(Pins::TRANSACTION);
+        let assigns = sniffed.effects.contains(Effects::ASSIGNS_USER_VARIABLE);
+        let before = assigns.then(|| self.state.clone());
         let explained = self.learn_changes(&mut lease, &end);
         if let Some(flags) = end.status {
             self.note_status(&mut lease, flags);
@@ -38,6 +40,11 @@ impl Session {
             self.last_insert_id = id;
         }
         let warned = self.leaves_warnings(sniffed, sql);
+        if let Some(before) = before {
+            if !self.learn_user_variables(&mut lease, &end, sniffed, sql, &before) {
+                self.pins |= Pins::USER_VARIABLE;
+            }
+        }
         self.update_pins(&end, sniffed, was_in_transaction);
         self.pins.set(
             Pins::DIAGNOSTICS,
@@ -117,10 +124,6 @@ impl Session {
             Some(seconds) => Duration::from_secs(LONGEST_WAIT_TIMEOUT.min(seconds)),
             None => self.shared.snapshot().proxy.idle_timeout,
         };
-        self.filter.all = self
-            .state
-            .variable(b"session_track_system_variables")
-            .is_some();
     }
 
     fn update_pins(&mut self, end: &TurnEnd, sniffed: &Sniffed, was_in_transaction: bool) {
@@ -211,7 +214,7 @@ const LONGEST_WAIT_TIMEOUT: u64 = 365 * 24 * 3600;
 const AMBIGUOUS: [&[u8]; 5] = [b"big5", b"cp932", b"gb18030", b"gbk", b"sjis"];
 
 /// Which effects hold the connection, by which reason, and whether also after an error.
-const PINNING: [(Effects, Pins, bool); 11] = [
+const PINNING: [(Effects, Pins, bool); 10] = [
     (
         Effects::CREATES_TEMPORARY_TABLE,
         Pins::TEMPORARY_TABLE,
@@ -220,7 +223,6 @@ const PINNING: [(Effects, Pins, bool); 11] = [
     (Effects::LOCKS_TABLES, Pins::LOCK_TABLES, false),
     (Effects::FLUSHES_WITH_LOCK, Pins::FLUSH_LOCK, true),
     (Effects::GET_LOCK, Pins::GET_LOCK, true),
-    (Effects::ASSIGNS_USER_VARIABLE, Pins::USER_VARIABLE, true),
     (Effects::PREPARES, Pins::SQL_PREPARE, false),
     (Effects::HANDLER_OPEN, Pins::HANDLER, false),
     (Effects::XA_START, Pins::XA, false),
@@ -236,6 +238,11 @@ const EXPLAINS: Effects = Effects::CREATES_TEMPORARY_TABLE
     .union(Effects::CALL)
     .union(Effects::SET_OTHER)
     .union(Effects::USE);
+
+/// The server has closed the connection behind this error.
+pub(super) fn ends_connection(error: &crate::wire::reply::Err) -> bool {
+    is_fatal(error.code)
+}
 
 /// Errors after which the server closes the connection: shutdown, killed, communication errors.
 fn is_fatal(code: u16) -> bool {

@@ -26,7 +26,9 @@ impl Session {
             .union(Effects::UNREAD)
             .union(Effects::CALL)
             .union(Effects::MULTI_STATEMENT)
-            .union(Effects::UNKNOWN_FUNCTION);
+            .union(Effects::UNKNOWN_FUNCTION)
+            // later the connection cannot be asked any more
+            .union(Effects::SETS_TRACKING);
         let asks_counts = sniffed.effects.intersects(ABOUT_LAST);
         sniffed.effects.intersects(MAY) || self.counts && !asks_counts
     }

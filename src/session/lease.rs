@@ -1,5 +1,6 @@
 //! From a statement to a server connection: routing, borrowing, waiting for a primary.
 use super::pins::Pins;
+use super::questions::warnings_are_gone;
 use super::registry::{Activity, Entry, OnServer};
 use super::shared::Shared;
 use super::Session;
@@ -70,11 +71,15 @@ impl Session {
         if let Some(lease) = self.held.take() {
             return Ok(lease);
         }
-        if sniffed.effects.intersects(ABOUT_LAST) {
-            if let Some(last) = self.last {
+        if let Some(last) = self.last {
+            if self.asks_for_lent_warnings(sniffed) {
+                return self.lease_lent(last);
+            }
+            if sniffed.effects.intersects(ABOUT_LAST) {
                 return self.lease_last(last, sniffed);
             }
         }
+        self.lent_warnings = false;
         self.own_id = false;
         let mut deadline = None;
         loop {
@@ -131,18 +136,29 @@ impl Session {
     fn lease_last(&mut self, last: LastConnection, sniffed: &Sniffed) -> Result<Lease, reply::Err> {
         self.counts = true;
         self.shared.count_for(&self.user.config.name);
+        let lease = self.lease_again(last)?;
+        lease
+            .filter(|l| !l.guarded || sniffed.verb == Verb::Select)
+            .ok_or_else(counts_are_gone)
+    }
+
+    /// The same for warnings; the session has them again.
+    fn lease_lent(&mut self, last: LastConnection) -> Result<Lease, reply::Err> {
+        let lease = self.lease_again(last)?.ok_or_else(warnings_are_gone)?;
+        self.lent_warnings = false;
+        self.pins |= Pins::DIAGNOSTICS;
+        Ok(lease)
+    }
+
+    fn lease_again(&mut self, last: LastConnection) -> Result<Option<Lease>, reply::Err> {
         let snapshot = self.shared.snapshot();
         let group = self.group(&snapshot)?;
-        if let Some(at) = group.servers.iter().position(|s| s.id == last.server) {
-            let lease =
-                self.shared
-                    .pools
-                    .lease_again(&self.want(group, at, false), last.id, last.uses);
-            if let Some(lease) = lease.filter(|l| !l.guarded || sniffed.verb == Verb::Select) {
-                return Ok(self.leased(lease, group, at));
-            }
-        }
-        Err(counts_are_gone())
+        let Some(at) = group.servers.iter().position(|s| s.id == last.server) else {
+            return Ok(None);
+        };
+        let want = self.want(group, at, false);
+        let lease = self.shared.pools.lease_again(&want, last.id, last.uses);
+        Ok(lease.map(|lease| self.leased(lease, group, at)))
     }
 
     /// Something else ran on the connection of the last statement.

@@ -24,19 +24,22 @@ mod policy;
 mod prepare;
 pub mod promise;
 mod query;
+mod questions;
 pub mod registry;
 pub mod shared;
 mod statements;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod tracking;
 mod turn;
+mod user_variables;
 mod watch;
 
 use crate::backend::{initial_state, Account, Lease, PoolRef, State};
 use crate::config::Proxy;
 use crate::net::{self, Buf, Socket};
-use crate::relay::{Closed, Command, Fault, Inbox, TrackFilter};
+use crate::relay::{Closed, Command, Fault, Inbox};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, ServerId, Snapshot, User};
 use crate::wire::packet::frame;
@@ -79,8 +82,6 @@ pub struct Session {
     /// What the client's session state is, wherever the next statement runs.
     state: Rc<State>,
     dialect: Dialect,
-    /// What of the server's tracking the client gets; hangs on the state.
-    filter: TrackFilter,
     /// The server connection that the session keeps, and why.
     held: Option<Lease>,
     pins: Pins,
@@ -95,6 +96,8 @@ pub struct Session {
     last: Option<lease::LastConnection>,
     /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
     counts: bool,
+    /// The connection with the last statement's warnings was lent to others while the client was idle.
+    lent_warnings: bool,
     statements: Statements,
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
@@ -222,7 +225,6 @@ impl Session {
             capabilities: who.capabilities,
             collation: who.collation,
             state,
-            filter: TrackFilter::default(),
             held: None,
             pins: Pins::empty(),
             status: status::AUTOCOMMIT,
@@ -231,6 +233,7 @@ impl Session {
             doubts: Box::default(),
             last: None,
             counts: false,
+            lent_warnings: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
             pools: Box::default(),
@@ -261,6 +264,12 @@ impl Session {
         loop {
             let command = match poll_fn(|cx| self.poll_next(cx)).await {
                 Next::Command(command) => command,
+                Next::Closed(Closed::Idle) if self.keeps_for_questions() => {
+                    if Box::pin(self.lend_while_idle()).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
                 Next::Closed(closed) => return self.explain(closed),
                 Next::Stopped => return,
             };
@@ -312,7 +321,11 @@ impl Session {
         stats.bytes_from_clients.add(self.inbox.take_count());
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
-        self.client.set_deadline(Some(now + self.patience()));
+        let look = match self.keeps_for_questions() {
+            true => self.idle_timeout.min(questions::LOOK_EVERY),
+            false => self.patience(),
+        };
+        self.client.set_deadline(Some(now + look));
     }
 
     /// How long the client may send nothing.

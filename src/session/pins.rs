@@ -25,6 +25,7 @@ bitflags! {
         const DIAGNOSTICS = 1 << 16;
         /// An INSERT reported an id that it may have brought itself: the connection is asked before it goes.
         const INSERT_ID = 1 << 17;
+        const TRACKING = 1 << 18;
     }
 }
 
@@ -39,7 +40,7 @@ impl Pins {
 
     /// All reasons in words, comma separated.
     pub fn words(self) -> String {
-        const WORDS: [(Pins, &str); 18] = [
+        const WORDS: [(Pins, &str); 19] = [
             (Pins::TRANSACTION, "open transaction"),
             (Pins::TEMPORARY_TABLE, "temporary table"),
             (Pins::LOCK_TABLES, "LOCK TABLES"),
@@ -67,6 +68,7 @@ impl Pins {
                 "warnings or row counts of the last statement",
             ),
             (Pins::INSERT_ID, "LAST_INSERT_ID() to be asked for"),
+            (Pins::TRACKING, "SET session_track_…"),
         ];
         let reasons: Vec<&str> = WORDS
             .iter()

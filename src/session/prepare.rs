@@ -5,12 +5,12 @@ use super::pins::Pins;
 use super::statements::{key_of, Statement};
 use super::turn::{Outgoing, Ran};
 use super::{End, Session};
-use crate::backend::{Lease, Prepared};
+use crate::backend::{Lease, Prepared, StatementKey};
 use crate::net::Buf;
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{self, Access, Sniffed};
 use crate::wire::packet::frame;
-use crate::wire::{command, error};
+use crate::wire::{command, error, reply};
 use std::rc::Rc;
 
 impl Session {
@@ -88,7 +88,13 @@ impl Session {
         sniffed: Sniffed,
     ) {
         let Some(ok) = end.prepared else { return };
-        let key = key_of(text, &self.state);
+        let typed = sniffed.effects.contains(sniff::Effects::USES_USER_VARIABLE);
+        let token = self.shared.next_token();
+        let mut key = key_of(text, &self.state, typed);
+        if !lease.tracking {
+            // what the state is now, only the connection knows
+            key = StatementKey(key.0.wrapping_add(u128::from(token)));
+        }
         let here = Prepared {
             server_id: ok.statement_id,
             parameters: ok.parameters,
@@ -104,7 +110,7 @@ impl Session {
                 parameters: ok.parameters,
                 state: Rc::clone(&self.state),
                 key,
-                token: self.shared.next_token(),
+                token,
                 types: None,
                 long_data: false,
                 cursor: false,
@@ -137,10 +143,8 @@ impl Session {
     pub(super) async fn reset_statement(&mut self, command: Command) -> Result<(), End> {
         let id = statement_id(&command).map(|id| self.statements.resolve(id));
         let Some(statement) = id.and_then(|id| self.statements.get(id)) else {
-            self.tell(&error::unknown_statement_handler(
-                id.unwrap_or(0),
-                "mysqld_stmt_reset",
-            ));
+            let error = self.unknown_statement(id.unwrap_or(0), "mysqld_stmt_reset");
+            self.tell(&error);
             return Ok(());
         };
         statement.failed = None;
@@ -174,6 +178,17 @@ impl Session {
             }
             _ => Err(End::Told),
         }
+    }
+
+    /// 1243. MySQL 8.0.22 and later look for the statement in one place for all commands.
+    pub(super) fn unknown_statement(&self, id: u32, function: &str) -> reply::Err {
+        let one_place = !self.dialect.mariadb && self.dialect.version >= 80_022;
+        let function = if one_place {
+            "mysql_stmt_precheck"
+        } else {
+            function
+        };
+        error::unknown_statement_handler(id, function)
     }
 
     /// After a statement's cursor or long data ended outside a reply.
@@ -220,7 +235,7 @@ pub(super) fn keep_prepared(
     }
 }
 
-fn close_on_server(lease: &Lease, server_id: u32) {
+pub(super) fn close_on_server(lease: &Lease, server_id: u32) {
     let mut payload = vec![command::STMT_CLOSE];
     payload.extend_from_slice(&server_id.to_le_bytes());
     let mut out = Vec::with_capacity(payload.len() + 4);

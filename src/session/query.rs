@@ -61,8 +61,7 @@ impl Session {
             let out = self.outgoing(&command, &sniffed, lease.guarded);
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(mut end) => {
-                    self.learn_collation(&mut lease, &mut end, &sniffed, sql)
-                        .await?;
+                    self.follow_up(&mut lease, &mut end, &sniffed, sql).await?;
                     self.note_last_insert_id(&mut end, &sniffed, &[sql]);
                     self.finish(lease, end, &sniffed, sql);
                     return Ok(());

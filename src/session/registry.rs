@@ -71,6 +71,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Since when it does what it does.
+    pub fn since(&self) -> Instant {
+        self.since.get()
+    }
+
     #[inline]
     pub fn set(&self, activity: Activity, now: Instant) {
         self.activity.set(activity);

@@ -120,8 +120,9 @@ impl Statements {
     }
 }
 
-/// Text and the state it was prepared under, as one identity that all sessions of an account share.
-pub fn key_of(text: &[u8], state: &State) -> StatementKey {
+/// Text and the state it was prepared under, as one identity that all sessions of an account share. `typed`: it names
+/// user variables, whose types are taken when it is prepared.
+pub fn key_of(text: &[u8], state: &State, typed: bool) -> StatementKey {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -129,7 +130,8 @@ pub fn key_of(text: &[u8], state: &State) -> StatementKey {
     };
     part(text);
     part(state.schema.as_deref().unwrap_or_default());
-    for (name, value) in &state.variables {
+    let user = state.user.iter().filter(|_| typed);
+    for (name, value) in state.variables.iter().chain(user) {
         part(name);
         part(value);
     }

@@ -33,6 +33,10 @@ impl Session {
             self.write_query(lease, &set);
             count += 1;
         }
+        if out.about_tracking && lease.tracking {
+            self.write_query(lease, super::tracking::AS_IF_NOT_TRACKED);
+            count += 1;
+        }
         if out.clears_diagnostics {
             self.write_query(lease, CLEAR_DIAGNOSTICS);
             count += 1;

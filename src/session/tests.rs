@@ -30,10 +30,10 @@ fn a_statement_means_something_else_in_another_schema_or_mode() {
     let shop = plain.with_schema(b"shop");
     let ansi = plain.with_variable(b"sql_mode", b"ANSI_QUOTES");
     let keys = [
-        key_of(b"SELECT 1", &plain),
-        key_of(b"SELECT 1", &shop),
-        key_of(b"SELECT 1", &ansi),
-        key_of(b"SELECT 2", &plain),
+        key_of(b"SELECT 1", &plain, false),
+        key_of(b"SELECT 1", &shop, false),
+        key_of(b"SELECT 1", &ansi, false),
+        key_of(b"SELECT 2", &plain, false),
     ];
     for (i, a) in keys.iter().enumerate() {
         for (j, b) in keys.iter().enumerate() {
@@ -41,8 +41,8 @@ fn a_statement_means_something_else_in_another_schema_or_mode() {
         }
     }
     assert_eq!(
-        key_of(b"SELECT 1", &shop),
-        key_of(b"SELECT 1", &plain.with_schema(b"shop"))
+        key_of(b"SELECT 1", &shop, false),
+        key_of(b"SELECT 1", &plain.with_schema(b"shop"), false)
     );
 }
 
@@ -50,7 +50,7 @@ fn a_statement_means_something_else_in_another_schema_or_mode() {
 fn parts_of_a_key_cannot_be_shifted_into_each_other() {
     let a = State::default().with_schema(b"ab");
     let b = State::default().with_schema(b"b");
-    assert_ne!(key_of(b"x", &a), key_of(b"xa", &b));
+    assert_ne!(key_of(b"x", &a, false), key_of(b"xa", &b, false));
 }
 
 #[test]

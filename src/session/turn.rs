@@ -2,11 +2,12 @@
 use super::lease::Attempt;
 use super::limits::{is_overdue, may_be_interrupted};
 use super::pins::Pins;
+use super::tracking::ABOUT_TRACKING;
 use super::{error_packet, End, Session};
 use crate::backend::{After, Lease};
 use crate::net::{self, Buf};
 use crate::relay::{
-    stream_command, stream_file, Broken, Command, Progress, Relay, TurnEnd, Upload,
+    stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
 };
 use crate::sniff::Sniffed;
 use crate::wire::{error, reply};
@@ -27,6 +28,8 @@ pub(super) struct Outgoing {
     pub needs_last_insert_id: bool,
     /// The statement asks for warnings, and this session has none: those of the connection's last user are cleared.
     pub clears_diagnostics: bool,
+    /// The statement shows or sets session_track_*, which are Umpire's own on a connection.
+    pub about_tracking: bool,
     /// Keep a refusal because of read-only back: the statement goes to the primary instead.
     pub heals: bool,
     /// See [`Sniffed::may_change_data`].
@@ -48,6 +51,7 @@ impl Outgoing {
             read: false,
             needs_last_insert_id: false,
             clears_diagnostics: false,
+            about_tracking: sniffed.effects.intersects(ABOUT_TRACKING),
             heals: false,
             may_change_data: sniffed.may_change_data(),
             may_be_interrupted: may_be_interrupted(sniffed.verb),
@@ -112,7 +116,7 @@ impl Session {
         }
         let gives_id = out.needs_last_insert_id && !self.own_id;
         // a held connection has the session's state
-        if self.pins.is_empty() || gives_id {
+        if self.pins.is_empty() || gives_id || out.about_tracking {
             let count = self.write_sync(lease, &out, gives_id);
             if count > 0 {
                 self.shared.stats.sync_statements.add(count as u64);
@@ -163,7 +167,9 @@ impl Session {
         relay.client_capabilities = self.capabilities;
         relay.high_water = high_water;
         relay.statement_id = out.statement_id;
-        relay.filter = self.filter;
+        relay.filter = TrackFilter {
+            all: !lease.tracking || out.about_tracking,
+        };
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
         let heals = out.heals || read_only_transaction;
         relay.hold_errors = match (heals, out.read && out.is_whole()) {

@@ -21,6 +21,7 @@ mod query;
 mod scan;
 mod set;
 mod types;
+mod user_variables;
 mod variables;
 mod words;
 
@@ -33,6 +34,7 @@ pub use facts::{facts, Facts, Judge};
 pub use kill::{kill_target, Kill};
 pub use normal::normalised;
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
+pub use user_variables::{literal_assignments, Literal};
 
 /// Reads a statement once; no allocation. `complete` false: `sql` is only the first part of a longer
 /// statement, and what the rest could change is assumed (a SELECT becomes Unsure).

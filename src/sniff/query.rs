@@ -24,9 +24,32 @@ impl Scan<'_> {
         match self.show_kind() {
             Some(Effects::DIAGNOSTICS) => self.unsure(Effects::DIAGNOSTICS),
             Some(effects) if effects.is_empty() => return self.query(),
-            _ => self.unsure(Effects::SERVER_STATE),
+            _ => {
+                self.unsure(Effects::SERVER_STATE);
+                self.show_variables();
+            }
         }
         self.skip();
+    }
+
+    /// SHOW [SESSION] VARIABLES, unless its pattern cannot fit session_track_*.
+    fn show_variables(&mut self) {
+        if matches!(self.token.entry.word, Word::Session | Word::Local) {
+            self.advance();
+        }
+        if !self.bytes(&self.token).eq_ignore_ascii_case(b"variables") {
+            return;
+        }
+        let is_like = self.advance();
+        let is_like = self.bytes(&is_like).eq_ignore_ascii_case(b"like");
+        let pattern = self.advance();
+        let begins_with = match (is_like, pattern.kind) {
+            (true, Kind::Text) => self.bytes(&pattern).get(1).copied(),
+            _ => None,
+        };
+        if begins_with.is_none_or(|b| matches!(b, b's' | b'S' | b'%' | b'_' | b'\\')) {
+            self.effect(Effects::SHOWS_TRACKING);
+        }
     }
 
     /// The effect of this kind of SHOW; empty for a plain one.

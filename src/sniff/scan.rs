@@ -310,7 +310,10 @@ impl<'a> Scan<'a> {
             _ => self.before.entry.word,
         };
         match word {
-            Word::ServerSchema if self.is_query => self.unsure(Effects::SERVER_STATE),
+            Word::ServerSchema if self.is_query => {
+                self.unsure(Effects::SERVER_STATE);
+                self.in_information_schema = true;
+            }
             Word::InformationSchema => self.in_information_schema = true,
             _ => {}
         }
@@ -326,6 +329,9 @@ impl<'a> Scan<'a> {
         }
         if std::mem::take(&mut self.in_information_schema) && variables::is_server_table(name) {
             self.unsure(Effects::SERVER_STATE);
+            if variables::shows_variables(name) {
+                self.effect(Effects::SHOWS_TRACKING);
+            }
         }
         if is_sequence_column(name) && self.is_query {
             self.raise(Access::Unsure);

@@ -109,6 +109,10 @@ bitflags! {
         /// The text could not be read to its end with certainty: cut off, malformed, or in an
         /// encoding where that is ambiguous. The other effects may be incomplete.
         const UNREAD = 1 << 33;
+        /// Shows session_track_*, which the proxy sets for itself (SHOW VARIABLES, @@session_track_schema …)
+        const SHOWS_TRACKING = 1 << 34;
+        /// SET session_track_* = …
+        const SETS_TRACKING = 1 << 35;
     }
 }
 

@@ -41,8 +41,7 @@ const READ: [(&str, Effects); 15] = [
     ("last_commit_gtid", Effects::SERVER_STATE),
 ];
 
-const READ_PREFIXES: [&str; 9] = [
-    "session_track_",
+const READ_PREFIXES: [&str; 8] = [
     "gtid_",
     "rand_seed",
     "slave_",
@@ -73,6 +72,9 @@ pub(super) fn effects_of_reading(name: &[u8], scope: Option<Scope>) -> Effects {
     if let Some((_, effects)) = READ.iter().find(|(known, _)| is(name, known)) {
         return *effects;
     }
+    if starts_with(name, "session_track_") {
+        return Effects::SERVER_STATE | Effects::SHOWS_TRACKING;
+    }
     let is_global = scope == Some(Scope::Global) && !IDENTITY.iter().any(|known| is(name, known));
     if is_global || READ_PREFIXES.iter().any(|prefix| starts_with(name, prefix)) {
         return Effects::SERVER_STATE;
@@ -95,6 +97,7 @@ pub(super) fn effects_of_setting(name: &[u8], scope: Scope) -> Effects {
         Scope::Unnamed if TRANSACTION.iter().any(|known| is(name, known)) => {
             Effects::SET_NEXT_TRANSACTION
         }
+        _ if starts_with(name, "session_track_") => Effects::SET_SESSION | Effects::SETS_TRACKING,
         _ if is(name, "autocommit") => Effects::SET_SESSION | Effects::SET_AUTOCOMMIT,
         _ => Effects::SET_SESSION,
     }
@@ -129,6 +132,17 @@ pub(super) fn is_server_table(name: &[u8]) -> bool {
         "feedback",
     ];
     PREFIXES.iter().any(|prefix| starts_with(name, prefix))
+}
+
+/// Tables that show session_track_* among other variables.
+pub(super) fn shows_variables(table: &[u8]) -> bool {
+    [
+        "session_variables",
+        "system_variables",
+        "variables_by_thread",
+    ]
+    .iter()
+    .any(|known| is(table, known))
 }
 
 /// Loadable functions that act on the server that runs them, where read-only does not hold them.

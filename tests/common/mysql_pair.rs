@@ -108,7 +108,8 @@ impl MysqlPair {
         assert_eq!(self.ask(1, &ask), "0", "the replica follows");
     }
 
-    fn try_root(&self, at: usize) -> mysql::Result<Conn> {
+    /// A connection of root over the server's own socket: past the proxy.
+    pub fn try_root(&self, at: usize) -> mysql::Result<Conn> {
         let socket = self.sockets[at].to_string_lossy().into_owned();
         Conn::new(
             OptsBuilder::new()

@@ -42,6 +42,8 @@ pub struct Set {
     pub status: u16,
     /// OK's text.
     pub info: String,
+    /// What OK reports of the session's state, as sent.
+    pub state: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +170,7 @@ fn rows(client: &mut RawClient, reply: &mut Reply, set: &mut Set) -> io::Result<
                 let end = ok(&packet, client.capabilities);
                 set.status = end.status;
                 set.warnings = end.warnings;
+                set.state = end.state;
                 return Ok(());
             }
             Some(0xfe) if packet.len() < 9 => {
@@ -235,9 +238,12 @@ fn ok(packet: &[u8], capabilities: u32) -> Set {
     let status = u16::from_le_bytes([packet[at], packet[at + 1]]);
     let warnings = u16::from_le_bytes([packet[at + 2], packet[at + 3]]);
     let mut info = packet.get(at + 4..).unwrap_or(&[]);
+    let mut state = Vec::new();
     if capabilities & cap::SESSION_TRACK as u32 != 0 && !info.is_empty() {
         let (size, used) = length(info);
-        info = &info[used..used + size as usize];
+        let (text, behind) = info[used..].split_at(size as usize);
+        info = text;
+        state = behind.to_vec();
     }
     Set {
         affected_rows,
@@ -245,6 +251,7 @@ fn ok(packet: &[u8], capabilities: u32) -> Set {
         status,
         warnings,
         info: String::from_utf8_lossy(info).into_owned(),
+        state,
         ..Set::default()
     }
 }

@@ -212,3 +212,41 @@ fn query_attributes_change_the_form_of_a_query() {
     assert_eq!(count, 1);
     assert_eq!(out, b"\x14\0\0\0\x03\0\x01SET @@SESSION.x=1");
 }
+
+fn with_user(state: State, variables: &[(&str, &str)]) -> State {
+    let set = variables
+        .iter()
+        .map(|(n, v)| (n.as_bytes().into(), v.as_bytes().into()));
+    state.with_user_variables(set.collect())
+}
+
+#[test]
+fn user_variables_are_set_and_those_of_others_look_as_never_set() {
+    let have = with_user(utf8(), &[("a", "1"), ("b", "2"), ("gone", "3")]);
+    let want = with_user(
+        utf8(),
+        &[("a", "1"), ("b", "NULL"), ("new", "_utf8mb4 x'78'")],
+    );
+    assert_eq!(
+        commands(&have, &want, false),
+        ["3 SET @`gone`=/*M! _binary*/'',@`gone`=NULL,@`b`=NULL,@`new`=_utf8mb4 x'78'"]
+    );
+    assert_eq!(fit(&Rc::new(have), &Rc::new(want)), Fit::Sync(1));
+}
+
+#[test]
+fn the_collation_of_results_comes_by_set_names() {
+    let greeted = utf8().with_variable(b"collation_results", b"utf8mb4_unicode_ci");
+    assert_eq!(
+        commands(&utf8(), &greeted, false),
+        ["3 SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_ci',\
+             @@SESSION.collation_connection='utf8mb4_general_ci'"]
+    );
+    let named = greeted
+        .with_tracked(b"character_set_results", b"utf8mb4")
+        .with_variable(b"wait_timeout", b"5");
+    assert_eq!(
+        commands(&greeted, &named, false),
+        ["3 SET @@SESSION.character_set_results='utf8mb4',@@SESSION.wait_timeout=5"]
+    );
+}

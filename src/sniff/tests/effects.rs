@@ -206,7 +206,33 @@ fn functions_and_variables() {
         ),
         ("INSERT INTO t (a) VALUES (1)", E::empty()),
         ("SELECT @@session.tx_read_only", E::SERVER_STATE),
-        ("SHOW VARIABLES", E::SERVER_STATE),
+        ("SHOW VARIABLES", E::SERVER_STATE | E::SHOWS_TRACKING),
+        (
+            "SHOW SESSION VARIABLES LIKE 'session%'",
+            E::SERVER_STATE | E::SHOWS_TRACKING,
+        ),
+        (
+            "SHOW VARIABLES WHERE Variable_name = 'x'",
+            E::SERVER_STATE | E::SHOWS_TRACKING,
+        ),
+        ("SHOW VARIABLES LIKE 'version'", E::SERVER_STATE),
+        ("SHOW GLOBAL VARIABLES", E::SERVER_STATE),
+        (
+            "SELECT @@session.session_track_gtids",
+            E::SERVER_STATE | E::SHOWS_TRACKING,
+        ),
+        (
+            "SELECT * FROM performance_schema.session_variables",
+            E::SERVER_STATE | E::SHOWS_TRACKING,
+        ),
+        (
+            "SET session_track_schema = OFF",
+            E::SET_SESSION | E::SETS_TRACKING,
+        ),
+        (
+            "SET @@session.session_track_gtids = OWN_GTID, a = 1",
+            E::SET_SESSION | E::SETS_TRACKING,
+        ),
         (
             "SELECT * FROM information_schema.processlist",
             E::SERVER_STATE,
