@@ -823,7 +823,9 @@ fn session_tracking_looks_as_the_server_has_it_until_the_client_sets_it() {
     let set = "SET SESSION session_track_system_variables = 'sql_mode', session_track_schema = OFF";
     for set in [None, Some(set)] {
         for conn in [&mut direct, &mut client] {
-            set.map(|sql| conn.query_drop(sql).expect(sql));
+            if let Some(sql) = set {
+                conn.query_drop(sql).expect(sql);
+            }
         }
         for sql in shows {
             assert_eq!(rows(&mut client, sql), rows(&mut direct, sql), "{sql}");

@@ -197,7 +197,7 @@ fn value(body: &mut Vec<u8>, kind: u8, random: &mut Random) {
 }
 
 /// The length of a user variable that nobody set: MariaDB's is one less when another session of the connection did.
-fn unknown_variable(column: &mut Vec<u8>) {
+fn unknown_variable(column: &mut [u8]) {
     const NEVER_SET: &[u8] = &[0, 0, 0, 1, 251];
     const SET_TO_NULL: [u8; 5] = [255, 255, 255, 0, 251];
     let found = column
@@ -216,7 +216,7 @@ fn comparable(reply: &mut Reply, capabilities: u32) {
             set.status &= !0x4000;
         }
         set.state = in_order(&set.state);
-        set.columns.iter_mut().for_each(unknown_variable);
+        set.columns.iter_mut().for_each(|c| unknown_variable(c));
     }
     if let Some(error) = &mut reply.error {
         if error.code == 1243 || error.code == 1210 || error.code == 1421 {

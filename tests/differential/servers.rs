@@ -4,7 +4,7 @@ use crate::common::proxy::ProxyConfig;
 use crate::common::{cluster, rows, wait_until, Cluster, Proxy};
 use crate::script::{Words, LANES};
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
+use mysql::Conn;
 
 /// Server connections that the sessions and all their neighbours share, at each server.
 const CONNECTIONS: &str = "max_connections = 12";
@@ -30,8 +30,7 @@ impl Servers {
         servers.set_up();
         // a raw client has the fast path of caching_sha2_password only
         for user in [("app", "apppw"), ("app2", "app2pw")] {
-            let options = cluster::client_options(pair.ports[0]);
-            let options = OptsBuilder::from(options)
+            let options = cluster::client_options(pair.ports[0])
                 .user(Some(user.0))
                 .pass(Some(user.1));
             Conn::new(options).expect("the account can log in");
