@@ -90,7 +90,12 @@ impl Session {
         if !command.is_whole() {
             return Err(self.tell_and_end(&error::packet_too_large()));
         }
-        self.release_diagnostics(sniffed.effects).await?;
+        // MySQL's OK to COM_INIT_DB counts the warnings of the statement before
+        let counts_before = command.kind() == command::INIT_DB && !self.dialect.mariadb;
+        if !counts_before {
+            self.release_diagnostics(sniffed.effects).await?;
+        }
+        let clears_diagnostics = counts_before && self.pins.is_empty();
         let mut attempt = Attempt::default();
         let mut lease = match self.lease(sniffed, &mut attempt).await {
             Ok(lease) => lease,
@@ -99,10 +104,11 @@ impl Session {
                 return Ok(());
             }
         };
-        match self
-            .exchange(&mut lease, Outgoing::of(&command, sniffed), &mut attempt)
-            .await?
-        {
+        let out = Outgoing {
+            clears_diagnostics,
+            ..Outgoing::of(&command, sniffed)
+        };
+        match self.exchange(&mut lease, out, &mut attempt).await? {
             Ran::Done(end) => {
                 // servers without session tracking: the command itself says what changed
                 let schema = command.kind() == command::INIT_DB && end.error.is_none();
@@ -154,6 +160,14 @@ impl Session {
     /// reset on its way back to the pool.
     fn reset_connection(&mut self) -> Result<(), End> {
         self.clear_session();
+        if !self.dialect.mariadb {
+            // MySQL goes back to the server's character set, MariaDB to that of the login
+            let mut state =
+                crate::backend::initial_state(self.greeting.collation.into(), &self.greeting);
+            state.schema.clone_from(&self.state.schema);
+            self.state = self.shared.states.intern(state);
+            self.state_changed();
+        }
         self.tell_ok();
         Ok(())
     }

@@ -208,11 +208,12 @@ fn unknown_variable(column: &mut [u8]) {
     }
 }
 
-/// What may differ: statement ids, in errors too, the flag that says session tracking follows where the client did not
-/// ask for it, and the order of what tracking reports (MariaDB's is that of a hash table).
+/// What may differ: statement ids, in errors too, the flag that says session tracking follows where none can (the client
+/// did not ask for it, or it is an EOF), and the order of what tracking reports (MariaDB's is that of a hash table).
 fn comparable(reply: &mut Reply, capabilities: u32) {
     for set in &mut reply.sets {
-        if capabilities & cap::SESSION_TRACK as u32 == 0 {
+        let by_eof = capabilities & cap::DEPRECATE_EOF as u32 == 0 && !set.columns.is_empty();
+        if by_eof || capabilities & cap::SESSION_TRACK as u32 == 0 {
             set.status &= !0x4000;
         }
         set.state = in_order(&set.state);
