@@ -28,7 +28,7 @@ def node(name, quick=True):
 DRIVERS = [
     python("PyMySQL", ["pip:PyMySQL cryptography"], "dbapi.py", "pymysql"),
     python("mysqlclient", ["deb:libmariadb-dev pkg-config gcc", "pip:mysqlclient"], "dbapi.py", "mysqlclient", quick=False),
-    python("mysql-connector-python (pure)", ["pip:mysql-connector-python"], "dbapi.py", "connector-pure"),
+    python("mysql-connector-python (pure)", ["pip:mysql-connector-python"], "dbapi.py", "connector-pure", quick=False),
     # the last whose C extension runs with Debian 12's OpenSSL
     Driver(
         "mysql-connector-python (C)", ["pip@venv-c:mysql-connector-python==9.1.0"],
