@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 # Of `make differential`, on each kind of server
 SESSIONS ?= 10000
 
-.PHONY: help build drivers test check unit soak differential test-direct demo bench bench-build instructions turn flamegraph acceptance fuzz servers clean
+.PHONY: help build drivers test check unit soak differential test-direct demo bench bench-build compat instructions turn flamegraph acceptance fuzz servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -55,6 +55,9 @@ turn: servers bench-build   ## instructions of a whole turn on the worker, by fu
 
 flamegraph: servers bench-build   ## where one worker spends its time under load: target/flamegraph.svg
 	perf/flamegraph.sh $(ARGS)
+
+compat: servers build    ## MariaDB's own test suite through Umpire against a direct connection; ARGS="main.select …" or all of `main`
+	tests/compat/run.sh target/release/umpire target/compat $(ARGS)
 
 acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
 	loadtest/acceptance.sh $(ARGS)

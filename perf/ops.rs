@@ -274,5 +274,6 @@ fn group() -> Group {
         servers: (0..3).map(server).collect(),
         primary: Some(0),
         greeting: Arc::new(greeting()),
+        accounts: None,
     }
 }

@@ -50,6 +50,9 @@ use std::sync::Arc;
 pub struct Account {
     pub user: Box<str>,
     pub password: Password,
+    /// Tells accounts apart that are the same but for their privileges on the servers: a connection has those of
+    /// its login. 0: not known.
+    pub fingerprint: u64,
 }
 
 /// What is known of the password.

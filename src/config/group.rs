@@ -3,7 +3,7 @@ use super::proxy::{count, in_ms};
 use super::secret::{self, Reader};
 use super::value;
 use super::walk::{nearest, Findings, Found, Number, Section};
-use super::{Address, Group, Listen, Monitor, ReadYourWrites, Role, Server};
+use super::{Accounts, Address, Group, Listen, Monitor, ReadYourWrites, Role, Server};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -36,6 +36,12 @@ const INTERVAL: Number = Number {
     unit: "milliseconds",
     range: 10..3_600_001,
     default: 1_000,
+};
+const ACCOUNTS_INTERVAL: Number = Number {
+    key: "accounts_interval_ms",
+    unit: "milliseconds",
+    range: 100..86_400_001,
+    default: 5_000,
 };
 /// Longest name of a group, in characters.
 const MAX_NAME: usize = 64;
@@ -133,7 +139,17 @@ fn group(
         monitor: section
             .table("monitor")
             .map(|table| monitor(table, findings, secrets)),
+        accounts: accounts(&mut section, findings),
+        accounts_interval: in_ms(&mut section, &ACCOUNTS_INTERVAL),
     };
+    if group.accounts == Accounts::Server && group.monitor.is_none() {
+        findings.error(
+            section.at,
+            &section.path_of("accounts"),
+            "\"server\" needs a monitor account, which reads the servers' accounts: \
+             monitor = { user = …, password = … }, with GRANT SELECT ON mysql.* on the servers",
+        );
+    }
     section.finish();
     group
 }
@@ -158,6 +174,22 @@ fn read_your_writes(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> R
         ),
     }
     ReadYourWrites::Timer
+}
+
+fn accounts(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Accounts {
+    let Some(found) = section.string("accounts") else {
+        return Accounts::Configuration;
+    };
+    match found.value {
+        "configuration" => {}
+        "server" => return Accounts::Server,
+        other => findings.error(
+            found.at,
+            &found.key,
+            format!("{other:?} is not one of \"configuration\", \"server\""),
+        ),
+    }
+    Accounts::Configuration
 }
 
 fn servers(

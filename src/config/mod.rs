@@ -40,6 +40,7 @@ pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
 pub use sharding::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
+pub use value::password_hash;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -148,6 +149,19 @@ pub struct Group {
     pub read_your_writes_window: Duration,
     pub max_replica_lag: Duration,
     pub monitor: Option<Monitor>,
+    /// Where the group's users come from besides the `[[user]]` tables.
+    pub accounts: Accounts,
+    /// How often the servers' accounts are read.
+    pub accounts_interval: Duration,
+}
+
+/// Where a group's users come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accounts {
+    /// `[[user]]` alone.
+    Configuration,
+    /// Every account of the servers works; `[[user]]` adds limits, or replaces one.
+    Server,
 }
 
 /// How a user's reads are kept from missing that user's own writes.
@@ -242,6 +256,8 @@ pub enum Secret {
         salt: Vec<u8>,
         digest: Vec<u8>,
     },
+    /// Whatever the servers of the group have for this name (`accounts = "server"`).
+    Server,
 }
 
 impl std::fmt::Debug for Secret {

@@ -47,17 +47,21 @@ pub(super) fn is_world_readable(file: &std::fs::File) -> io::Result<bool> {
     Ok(file.metadata()?.permissions().mode() & OTHERS_READ != 0)
 }
 
-/// A user's secret: exactly one of three keys. None: missing or wrong, and reported.
+/// Where a user's password may stand.
+const USER_KEYS: [&str; 3] = ["password", "password_file", "password_hash"];
+
+/// A user's secret: exactly one of three keys; or none of them where the servers know the user
+/// (`by_server`). None: missing or wrong, and reported.
 pub(super) fn user(
     section: &mut Section<'_, '_>,
+    by_server: bool,
     findings: &Findings<'_>,
     read: Reader<'_>,
 ) -> Option<Secret> {
-    let alone = exactly_one(
-        section,
-        findings,
-        &["password", "password_file", "password_hash"],
-    );
+    if by_server && !USER_KEYS.iter().any(|key| section.has(key)) {
+        return Some(Secret::Server);
+    }
+    let alone = exactly_one(section, findings, &USER_KEYS);
     let hash = section.string("password_hash").and_then(|found| {
         let parsed = value::password_hash(found.value);
         parsed

@@ -3,7 +3,7 @@ use super::group::known_group;
 use super::secret::{self, Reader};
 use super::value;
 use super::walk::{Findings, Found, Section};
-use super::{limits, Cidr, Group, Limits, Secret, User};
+use super::{limits, Accounts, Cidr, Group, Limits, Secret, User};
 use std::collections::HashMap;
 
 /// Longest user name in characters: MariaDB's limit (MySQL's is 32).
@@ -17,11 +17,13 @@ pub(super) fn read(
     secrets: Reader<'_>,
 ) -> Vec<User> {
     let sections = top.tables("user");
-    if sections.is_empty() && !top.has("user") {
+    let by_server = |group: &Group| group.accounts == Accounts::Server;
+    if sections.is_empty() && !top.has("user") && !groups.iter().any(by_server) {
         findings.error(
             0,
             "user",
-            "missing: at least one [[user]], or nobody can log in",
+            "missing: at least one [[user]], or nobody can log in (or accounts = \"server\" in a \
+             [[group]], and the servers' own accounts work)",
         );
     }
     let mut seen = HashMap::new();
@@ -38,12 +40,17 @@ fn user(
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> User {
+    let name = name(&mut section, seen, findings);
+    let group = group(&mut section, groups, findings);
+    let by_server = groups
+        .iter()
+        .any(|g| g.name == group && g.accounts == Accounts::Server);
     let mut user = User {
-        name: name(&mut section, seen, findings),
+        name,
         // an error is reported; the value is never used
-        secret: secret::user(&mut section, findings, secrets)
+        secret: secret::user(&mut section, by_server, findings, secrets)
             .unwrap_or(Secret::Plain(String::new())),
-        group: group(&mut section, groups, findings),
+        group,
         allow: allow(&mut section, findings),
         max_connections: None,
         qps: None,
@@ -52,6 +59,21 @@ fn user(
     limits::of_user(&mut section, &mut user);
     section.finish();
     user
+}
+
+impl User {
+    /// A user whom only the servers know, without limits of Umpire's own.
+    pub fn of_server(name: &str, group: &str) -> User {
+        User {
+            name: name.to_owned(),
+            secret: Secret::Server,
+            group: group.to_owned(),
+            allow: Vec::new(),
+            max_connections: None,
+            qps: None,
+            limits: Limits::default(),
+        }
+    }
 }
 
 fn name(

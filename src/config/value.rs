@@ -68,7 +68,10 @@ pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
 
 /// `*` and 40 hex digits (mysql_native_password), or `$A$005$…` (caching_sha2_password); either
 /// may be written as `0x` and the hex of its bytes, since salts hold unprintable bytes.
-pub(super) fn password_hash(text: &str) -> Result<Secret, String> {
+///
+/// # Errors
+/// Half a sentence about what is wrong.
+pub fn password_hash(text: &str) -> Result<Secret, String> {
     let bytes = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => {
             hex(digits.as_bytes()).ok_or("the digits behind 0x are not pairs of hex digits")?

@@ -1,10 +1,12 @@
 //! What the control thread knows: the configuration, every server's health, the last snapshot; and
 //! what follows from a change of any of them.
 
+use super::accounts;
 use super::handle::View;
 use super::health::assess::{assess, writable, Member};
-use super::health::{Liveness, ServerHealth, Transition};
+use super::health::{Liveness, ServerHealth};
 use super::journal::Order;
+use super::log::{log_service, log_transition};
 use super::reload;
 use super::stall::StallClock;
 use super::watch::{watch, Report};
@@ -64,6 +66,7 @@ pub(super) struct Keeper {
     /// A worker did not take the last snapshot or the order to drain: it is sent again.
     owed: bool,
     journal: std::sync::mpsc::Sender<Order>,
+    accounts: accounts::Watch,
 }
 
 impl Keeper {
@@ -77,6 +80,9 @@ impl Keeper {
         journal: std::sync::mpsc::Sender<Order>,
     ) -> Keeper {
         let mut ids = ServerIds::default();
+        let first = Snapshot::build(&config, None, &mut ids, &[]).snapshot;
+        let mut accounts = accounts::Watch::new(Arc::new(first));
+        accounts.configure(&config, &mut ids);
         let snapshot = Snapshot::build(&config, None, &mut ids, &[]).snapshot;
         let mut keeper = Keeper {
             config: Arc::new(config),
@@ -94,6 +100,7 @@ impl Keeper {
             draining: false,
             owed: false,
             journal,
+            accounts,
         };
         keeper.watch_configured();
         keeper.refresh(Instant::now());
@@ -199,9 +206,22 @@ impl Keeper {
         tracing::info!("reload: {}", loaded.words);
         self.config = Arc::new(loaded.config);
         self.watch_configured();
+        self.accounts.configure(&self.config, &mut self.ids);
         let config = self.config.clone();
         self.rebuild(&config, now);
         Ok(loaded.words)
+    }
+
+    /// The reports that [`Keeper::on_accounts`] wants; to be taken once.
+    pub(super) fn account_reports(&mut self) -> mpsc::Receiver<accounts::Report> {
+        self.accounts.reports()
+    }
+
+    pub(super) fn on_accounts(&mut self, report: accounts::Report, now: Instant) {
+        if self.accounts.on_report(report, &mut self.ids) {
+            let config = self.config.clone();
+            self.rebuild(&config, now);
+        }
     }
 
     /// One limit of one user, until the next reload.
@@ -360,6 +380,7 @@ impl Keeper {
             self.snapshot.clone(),
         ));
         tracing::debug!(epoch = self.snapshot.epoch, "publishing a snapshot");
+        self.accounts.published(&self.snapshot);
         for mailbox in self.mailboxes.iter() {
             self.owed |= !mailbox.send(Message::Snapshot(self.snapshot.clone()));
         }
@@ -452,42 +473,4 @@ fn means_the_same(a: &Health, b: &Health) -> bool {
 fn same_monitor(a: &Option<config::Monitor>, b: &Option<config::Monitor>) -> bool {
     let parts = |m: &config::Monitor| (m.user.clone(), m.password.clone(), m.interval);
     a.as_ref().map(parts) == b.as_ref().map(parts)
-}
-
-/// A server that answers but leaves, or comes back to, serving reads or writes.
-fn log_service(before: &Snapshot, now: &Snapshot) {
-    for group in &now.groups {
-        let Some(old) = before.groups.iter().find(|g| g.name == group.name) else {
-            continue;
-        };
-        for server in &group.servers {
-            let Some(was) = old.servers.iter().find(|s| s.id == server.id) else {
-                continue;
-            };
-            let both_alive = was.health.alive && server.health.alive;
-            if both_alive && was.health.readable && !server.health.readable {
-                tracing::warn!(server = %server.address, "no new reads: {}", server.health.reason);
-            } else if both_alive && !was.health.readable && server.health.readable {
-                tracing::info!(server = %server.address, "takes reads again");
-            }
-        }
-        let primary = |g: &crate::topology::Group| Some(g.servers.get(g.primary?)?.address.clone());
-        match (primary(old), primary(group)) {
-            (was, Some(is)) if was.as_ref() != Some(&is) => {
-                tracing::info!(group = group.name, server = %is, "is the primary");
-            }
-            (Some(was), None) => {
-                tracing::warn!(group = group.name, server = %was, "no primary any more: writes wait");
-            }
-            _ => {}
-        }
-    }
-}
-
-fn log_transition(server: &Address, transition: Transition, trouble: &str) {
-    match transition.to {
-        Liveness::Dead => tracing::error!(%server, "server is dead: {trouble}"),
-        _ if trouble.is_empty() => tracing::info!(%server, "server is alive"),
-        _ => tracing::warn!(%server, "server is alive, but: {trouble}"),
-    }
 }

@@ -10,19 +10,23 @@
 //! | `health/` | one server's state machine, a group's assessment (pure) |
 //! | `watch.rs`, `probe.rs` | the checking task of a server, one round of checks |
 //! | `client/` | the MySQL client that the checks use |
+//! | `accounts/` | the servers' accounts, for groups that take their users from there |
 //! | `replication.rs`, `greeting.rs` | reading what servers say (pure) |
 //! | `resolve.rs` | names → targets |
 //! | `stall.rs` | telling our own stall from a server's silence |
 //! | `journal/` | the audit and the slow log, on a thread of their own |
 //! | `reload.rs` | the configuration file again |
+//! | `log.rs` | servers that come and go, in words |
 //! | `handle.rs` | what the admin servers see and may ask |
 
+mod accounts;
 mod client;
 mod greeting;
 mod handle;
 pub mod health;
 mod journal;
 mod keeper;
+mod log;
 mod probe;
 mod reload;
 mod replication;
@@ -124,6 +128,7 @@ async fn follow(
         clock,
         journal,
     );
+    let mut accounts = keeper.account_reports();
     start_up(&mut keeper, &mut reports).await;
     // The receiver is gone when the top level gave up waiting; it then tells `stop`.
     let _ = input.started.send(keeper.snapshot().clone());
@@ -142,6 +147,7 @@ async fn follow(
     loop {
         tokio::select! {
             Some(report) = reports.recv() => keeper.on_report(report),
+            Some(report) = accounts.recv() => keeper.on_accounts(report, Instant::now()),
             Some(request) = requests.recv() => answer(&mut keeper, request),
             signal = signals.next() => obey(&mut keeper, signal),
             _ = &mut stop => break,

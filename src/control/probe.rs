@@ -23,6 +23,7 @@ const DECLINED: [u16; 14] = [
 ];
 const ACCESS_DENIED_SUPER: u16 = 1227;
 const SYNTAX_ERROR: u16 = 1064;
+const UNKNOWN_VARIABLE: u16 = 1193;
 /// Who knocks where no monitor account is configured. A whole login, although it is refused, is not
 /// counted as a broken one, which would block this host after max_connect_errors of them.
 const STRANGER: &str = "umpire";
@@ -190,9 +191,14 @@ async fn knock(link: Link, greeting: &handshake::Greeting) -> Outcome {
 
 /// Whether the server refuses writes: `read_only`, or a storage engine that cannot write.
 async fn read_only(client: &mut Client) -> Result<bool, ClientError> {
-    let rows = client
-        .query("SELECT @@global.read_only, @@global.innodb_read_only")
-        .await?;
+    let both = "SELECT @@global.read_only, @@global.innodb_read_only";
+    let rows = match client.query(both).await {
+        // a server without InnoDB
+        Err(ClientError::Server(e)) if e.code == UNKNOWN_VARIABLE => {
+            client.query("SELECT @@global.read_only, 0").await?
+        }
+        other => other?,
+    };
     let on = |column| {
         rows.at(0, column)
             .map(|value| !matches!(value, "0" | "OFF"))

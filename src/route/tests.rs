@@ -52,6 +52,7 @@ fn group_of(servers: Vec<Server>) -> Group {
             auth_plugin: "caching_sha2_password".into(),
             collations: Arc::new(HashMap::new()),
         }),
+        accounts: None,
     }
 }
 

@@ -44,6 +44,8 @@ impl Session {
             return self.deny(&command, &error);
         }
         self.release_diagnostics(plan.sniffed.effects).await?;
+        let _changing = self.changing_accounts(&plan.sniffed, &plan.text);
+        let _defaults = self.changing_defaults(&plan.sniffed);
         let mut attempt = Attempt {
             writes: plan.sniffed.access == Access::Read && self.is_known_write(&plan.text),
             ..Attempt::default()

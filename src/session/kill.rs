@@ -99,10 +99,8 @@ pub async fn kill_here(
 
 /// Interrupts what the session runs on a server now, if it runs something.
 pub(super) async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
-    let (Some(on), Some(account)) = (
-        entry.on_server.get(),
-        shared.known_account(&entry.user.borrow()),
-    ) else {
+    let account = entry.account.borrow().clone();
+    let (Some(on), Some(account)) = (entry.on_server.get(), account) else {
         return;
     };
     let running = entry.activity() == super::registry::Activity::Running;

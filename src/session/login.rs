@@ -3,23 +3,25 @@
 //! ```text
 //! greeting → response → [AuthSwitch → response] → [fast ok | full: key, cipher] → account → (session) OK
 //! ```
+mod known;
 mod password;
 
 use super::registry::Entry;
 use super::shared::Shared;
-use crate::backend::Account;
+use crate::backend::{Account, Password};
 use crate::config::Secret;
 use crate::net::{Buf, Peer, Socket};
-use crate::topology::{Greeting, Snapshot, User};
+use crate::topology::{Greeting, User};
 use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
 use crate::wire::capabilities::*;
 use crate::wire::handshake::{self, ChangeUser, Response};
 use crate::wire::packet::{frame, Assembler};
 use crate::wire::reply;
 use crate::wire::{error, status, Malformed};
-use password::prove;
+use known::Known;
+use password::{asked, check, evidence, plugin_for};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Largest message of a client during login: connection attributes are at most 64 KiB.
 const MESSAGE_LIMIT: usize = 128 * 1024;
@@ -31,6 +33,8 @@ const NOT_OFFERED: u64 = SSL
     | MULTI_FACTOR_AUTH
     | MARIADB_COM_MULTI
     | SSL_VERIFY_SERVER_CERT;
+/// An odd number, so that neither two generations nor a generation and a fingerprint meet by chance.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// What every client of this century sends, and Umpire needs.
 const ALWAYS_OFFERED: u64 = PROTOCOL_41
     | SECURE_CONNECTION
@@ -127,6 +131,11 @@ impl<'a> Dialogue<'a> {
         self.refuse(error::bad_handshake())
     }
 
+    /// Whether nobody on the way can read along, by TLS. This listener has none yet.
+    pub fn is_encrypted(&self) -> bool {
+        false
+    }
+
     /// Bytes behind the last message belong to the first command.
     pub fn into_rest(self) -> Vec<u8> {
         self.assembler.rest()
@@ -160,10 +169,8 @@ pub async fn login(
         auth: response.auth,
         plugin: response.auth_plugin,
     };
-    let (user, account, token) = admit(
-        dialogue, shared, &snapshot, entry, &claim, &scramble, &greeting,
-    )
-    .await?;
+    let (user, account, token) =
+        admit(dialogue, shared, entry, &claim, &scramble, &greeting).await?;
     Ok(LoggedIn {
         capabilities: (response.capabilities & offered) | PROTOCOL_41,
         collation: response.collation,
@@ -186,16 +193,12 @@ pub async fn change_user(
     scramble: &[u8; 20],
     greeting: &Arc<Greeting>,
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
-    let snapshot = shared.snapshot();
     let claim = Claim {
         user: request.user,
         auth: request.auth,
         plugin: request.auth_plugin,
     };
-    admit(
-        dialogue, shared, &snapshot, entry, &claim, scramble, greeting,
-    )
-    .await
+    admit(dialogue, shared, entry, &claim, scramble, greeting).await
 }
 
 /// Who a client says it is, and its first proof.
@@ -208,34 +211,93 @@ struct Claim {
 async fn admit(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,
-    snapshot: &Snapshot,
     entry: &Entry,
     claim: &Claim,
     scramble: &[u8; 20],
     greeting: &Greeting,
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
-    let user = snapshot
-        .users
-        .get(claim.user.as_str())
-        .filter(|u| address_allowed(u, &entry.peer));
-    let nobody = Secret::Plain(String::from_utf8_lossy(&new_scramble()).into_owned());
-    // an unknown user goes through the same steps, so that names cannot be guessed from the answers
-    let secret = user.map_or(&nobody, |u| &u.config.secret);
-    let proof = prove(dialogue, shared, entry, claim, secret, scramble, greeting).await?;
-    let (Some(user), Some(password)) = (user, proof.password) else {
+    let (known, password, gave_password) =
+        identify(dialogue, shared, entry, claim, scramble, greeting).await?;
+    let (Some(user), Some(password)) = (known.user(), password) else {
         shared.stats.logins_failed.add(1);
-        return Err(dialogue.refuse(error::access_denied(
-            &claim.user,
-            &host_of(&entry.peer),
-            proof.gave_password,
-        )));
+        let host = known::host_name(shared, &entry.peer);
+        return Err(dialogue.refuse(error::access_denied(&claim.user, &host, gave_password)));
+    };
+    // a connection with the global values of before is another account's
+    let generation = shared.snapshot().defaults.generation();
+    let defaults = generation.wrapping_mul(SPREAD);
+    let account = match &known {
+        Known::OfServer(of_server) => {
+            let outcome = of_server.admit(&claim.user, &entry.peer, dialogue.is_encrypted());
+            outcome.map_err(|error| {
+                shared.stats.logins_failed.add(1);
+                dialogue.refuse(error)
+            })?;
+            let (account, print) = (&of_server.account, of_server.account.fingerprint);
+            let print = print.wrapping_add(defaults);
+            shared.account(&account.to_string(), &claim.user, password, print)
+        }
+        _ => shared.account(&claim.user, &claim.user, password, defaults),
     };
     if !user.sessions.try_take() {
         return Err(dialogue.refuse(error::too_many_user_connections(&claim.user)));
     }
     let token = SessionToken(user.clone());
     *entry.user.borrow_mut() = claim.user.as_str().into();
-    Ok((user.clone(), shared.account(&claim.user, password), token))
+    *entry.account.borrow_mut() = Some(account.clone());
+    Ok((user.clone(), account, token))
+}
+
+/// Who the client is and whether its password is right; a wrong one is checked again with accounts that were
+/// read after it came.
+async fn identify(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+    entry: &Entry,
+    claim: &Claim,
+    scramble: &[u8; 20],
+    greeting: &Greeting,
+) -> Result<(Known, Option<Password>, bool), Refused> {
+    let used = claim.plugin.as_deref();
+    // an unknown user goes through the same steps, so that names cannot be guessed from the answers
+    let nobody = Secret::Plain(String::from_utf8_lossy(&new_scramble()).into_owned());
+    let nothing = OnceLock::new();
+    let known = Known::find(shared, &claim.user, &entry.peer)
+        .await
+        .map_err(|e| dialogue.refuse(e))?;
+    let secret = known.secret(used).map_err(|e| dialogue.refuse(e))?;
+    let secret = secret.unwrap_or(&nobody);
+    let plugin = plugin_for(secret, used, greeting);
+    let mut shown = evidence(dialogue, claim, plugin, scramble, greeting).await?;
+    let proven = known.proven().unwrap_or(&nothing);
+    let password = check(dialogue, shared, entry, &mut shown, secret, proven).await?;
+    let gave_password = shown.gave_password();
+    let Known::OfServer(before) = &known else {
+        return Ok((known, password, gave_password));
+    };
+    if password.is_some() {
+        return Ok((known, password, gave_password));
+    }
+    let again = Known::find_again(shared, &claim.user, &entry.peer)
+        .await
+        .map_err(|e| dialogue.refuse(e))?;
+    let changed = match &again {
+        Known::OfServer(now) => !Arc::ptr_eq(&now.account, &before.account),
+        _ => false,
+    };
+    if !changed {
+        return Ok((again, None, gave_password));
+    }
+    let secret = again.secret(used).map_err(|e| dialogue.refuse(e))?;
+    let secret = secret.unwrap_or(&nobody);
+    let plugin = plugin_for(secret, Some(shown.plugin), greeting);
+    if plugin != shown.plugin {
+        shown = asked(dialogue, plugin).await?;
+    }
+    let proven = again.proven().unwrap_or(&nothing);
+    let password = check(dialogue, shared, entry, &mut shown, secret, proven).await?;
+    let gave_password = shown.gave_password();
+    Ok((again, password, gave_password))
 }
 
 fn address_allowed(user: &User, peer: &Peer) -> bool {

@@ -31,7 +31,7 @@ impl Session {
         if let Err(error) = self.check_policies(command.body(), true) {
             return self.deny(&command, &error);
         }
-        if sniffed.effects.contains(sniff::Effects::CONNECTION_ID) {
+        if super::query::asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, 0);
         }
         // to prepare leaves the last statement's counts and warnings, which this one may ask for

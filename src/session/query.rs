@@ -6,6 +6,8 @@ use super::{End, Session};
 use crate::net::Buf;
 use crate::relay::Command;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
+use crate::topology::accounts::Changing;
+use crate::topology::DefaultsChanging;
 use crate::wire::error;
 use crate::wire::packet::{frame, HEADER};
 use crate::wire::query::text_offset;
@@ -22,7 +24,7 @@ impl Session {
         if let Err(error) = self.check_policies(sql, whole) {
             return self.deny(&command, &error);
         }
-        if sniffed.effects.contains(Effects::CONNECTION_ID) {
+        if asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, text_at);
         }
         let sql = command.body().get(text_at..).unwrap_or_default();
@@ -41,6 +43,8 @@ impl Session {
         if !self.leaves_warnings(&sniffed, sql) {
             self.release_diagnostics(sniffed.effects).await?;
         }
+        let _changing = self.changing_accounts(&sniffed, sql);
+        let _defaults = self.changing_defaults(&sniffed);
         let mut attempt = Attempt {
             writes: sniffed.access == Access::Read && self.is_known_write(sql),
             ..Attempt::default()
@@ -74,6 +78,24 @@ impl Session {
                 Ran::Refused => self.heal(sql, &mut attempt),
             }
         }
+    }
+
+    /// For as long as the statement runs; None: it cannot change accounts, or nobody wants to know.
+    pub(super) fn changing_accounts(&mut self, sniffed: &Sniffed, sql: &[u8]) -> Option<Changing> {
+        if sniffed.access == Access::Read {
+            return None;
+        }
+        let snapshot = self.shared.snapshot();
+        let accounts = self.group(&snapshot).ok()?.accounts.as_ref()?;
+        let in_mysql = self.state.schema.as_deref() == Some(b"mysql");
+        sniff::may_change_accounts(sniffed, sql, in_mysql)
+            .then(|| Changing::new(accounts.refresh.clone()))
+    }
+
+    /// SET GLOBAL, for as long as it runs.
+    pub(super) fn changing_defaults(&self, sniffed: &Sniffed) -> Option<DefaultsChanging> {
+        let sets = sniffed.effects.contains(Effects::SET_GLOBAL);
+        sets.then(|| DefaultsChanging::new(self.shared.snapshot().defaults.clone()))
     }
 
     /// CONNECTION_ID() is the id that the client was greeted with.
@@ -149,4 +171,11 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether CONNECTION_ID() in the statement's text stands for its value. In the definition of a table, view or
+/// program it stands for itself: whoever uses that later has another id.
+pub(super) fn asks_connection_id(sniffed: &Sniffed) -> bool {
+    sniffed.effects.contains(Effects::CONNECTION_ID)
+        && !matches!(sniffed.verb, Verb::Create | Verb::Alter)
 }

@@ -1,5 +1,6 @@
 //! The sessions of one worker, for SHOW SESSIONS, KILL and draining.
 use super::pins::Pins;
+use crate::backend::Account;
 use crate::net::{Aborter, Peer};
 use crate::observe::SessionInfo;
 use crate::topology::ServerId;
@@ -55,6 +56,8 @@ pub struct Entry {
     pub id: u32,
     pub peer: Peer,
     pub user: RefCell<Rc<str>>,
+    /// As which the session logs in at servers; None: its own login has not ended.
+    pub account: RefCell<Option<Rc<Account>>>,
     pub group: Cell<usize>,
     pub schema: RefCell<Option<Rc<[u8]>>>,
     pub in_transaction: Cell<bool>,
@@ -177,6 +180,7 @@ impl Registry {
             id,
             peer,
             user: RefCell::new("".into()),
+            account: RefCell::default(),
             group: Cell::new(0),
             schema: RefCell::new(None),
             in_transaction: Cell::new(false),

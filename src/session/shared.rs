@@ -70,10 +70,8 @@ pub struct Shared {
     /// Sessions end when their turn and transaction have ended.
     pub draining: Cell<bool>,
     snapshot: RefCell<Rc<Topology>>,
-    /// Accounts by user name; replaced when the configured secret changes.
+    /// Accounts by name; replaced when the secret changes.
     accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
-    /// By user name: the configured digest that the account's password is known to match.
-    proven: RefCell<AHashMap<Box<str>, Box<[u8]>>>,
     seed: Cell<u64>,
     token: Cell<u64>,
     /// Users that have asked for ROW_COUNT() or FOUND_ROWS().
@@ -116,7 +114,6 @@ impl Shared {
             draining: Cell::new(false),
             snapshot: RefCell::new(Rc::new(Topology(snapshot))),
             accounts: RefCell::default(),
-            proven: RefCell::default(),
             seed: Cell::new(rand::random()),
             token: Cell::new(0),
             counting: RefCell::default(),
@@ -192,36 +189,27 @@ impl Shared {
         self.counting.borrow_mut().insert(user.into());
     }
 
-    /// The one `Account` of this user and password, so that its pools are found again.
-    pub fn account(&self, user: &str, password: Password) -> Rc<Account> {
+    /// The one `Account` of this name and password, so that its pools are found again. `name` tells accounts of the
+    /// same user apart.
+    pub fn account(
+        &self,
+        name: &str,
+        user: &str,
+        password: Password,
+        fingerprint: u64,
+    ) -> Rc<Account> {
         let mut accounts = self.accounts.borrow_mut();
-        if let Some(account) = accounts.get(user).filter(|a| a.password == password) {
-            return account.clone();
-        }
-        let account = Rc::new(Account {
+        let wanted = Account {
             user: user.into(),
             password,
-        });
-        accounts.insert(user.into(), account.clone());
-        self.proven.borrow_mut().remove(user);
-        account
-    }
-
-    /// Whether the password of the known account matches this digest; `check`, which takes milliseconds, is asked
-    /// once for each of the two.
-    pub fn proves(&self, user: &str, digest: &[u8], check: impl FnOnce() -> bool) -> bool {
-        let mut proven = self.proven.borrow_mut();
-        let known = proven.get(user).is_some_and(|known| **known == *digest);
-        if !known && check() {
-            proven.insert(user.into(), digest.into());
-            return true;
+            fingerprint,
+        };
+        if let Some(account) = accounts.get(name).filter(|a| ***a == wanted) {
+            return account.clone();
         }
-        known
-    }
-
-    /// What is known of an account from an earlier login (a password that only a hash is configured of).
-    pub fn known_account(&self, user: &str) -> Option<Rc<Account>> {
-        self.accounts.borrow().get(user).cloned()
+        let account = Rc::new(wanted);
+        accounts.insert(name.into(), account.clone());
+        account
     }
 }
 

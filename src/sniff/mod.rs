@@ -6,6 +6,7 @@
 //! applies the rules that hold in every statement, and one file per statement family reads what is
 //! particular to it.
 
+mod accounts;
 mod admin;
 mod connection_id;
 mod control;
@@ -28,6 +29,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use accounts::may_change_accounts;
 pub use connection_id::with_connection_id;
 pub use digest::digest;
 pub use facts::{facts, Facts, Judge};

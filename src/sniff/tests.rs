@@ -1,5 +1,6 @@
 //! Tables of statements, by what must be said of them; then what must hold for all of them.
 
+mod accounts;
 mod corpus;
 mod effects;
 mod lexing;

@@ -1,4 +1,5 @@
 //! Configuration + what was learnt of the servers → snapshot.
+use super::accounts::Accounts;
 use super::{
     derive_primary, Budget, Greeting, Group, Health, Memory, Server, ServerId, ShardMap, Snapshot,
     Target, User,
@@ -34,6 +35,8 @@ pub struct ServerIds {
     /// Never forgets an address, so that a server that comes back after a reload is the same one.
     servers: HashMap<Address, Known>,
     memories: HashMap<String, Memory>,
+    /// By group: the servers' accounts, as read last.
+    accounts: HashMap<String, Arc<Accounts>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +55,14 @@ impl ServerIds {
             budget: Weak::new(),
         };
         self.servers.entry(address.clone()).or_insert_with(fresh).id
+    }
+
+    /// What the next [`Snapshot::build`] takes over. None: the group has only configured users.
+    pub fn set_accounts(&mut self, group: &str, accounts: Option<Arc<Accounts>>) {
+        match accounts {
+            Some(accounts) => self.accounts.insert(group.to_owned(), accounts),
+            None => self.accounts.remove(group),
+        };
     }
 
     /// The server's one budget, with this limit from now on.
@@ -116,13 +127,14 @@ impl Snapshot {
                 servers,
                 primary,
                 greeting,
+                accounts: ids.accounts.get(&group.name).cloned(),
             }));
         }
-        let users = config
-            .users
-            .iter()
+        let configured = config.users.iter();
+        let users = configured
             .filter_map(|u| user(u, config, &groups, previous))
             .collect();
+        let users = with_users_of_servers(users, config, &groups, previous);
         let shared = previous.map_or_else(Arc::default, |snapshot| snapshot.shared.clone());
         let running = config.limits.max_running.unwrap_or(u32::MAX);
         shared.running.set_limit(running);
@@ -134,6 +146,7 @@ impl Snapshot {
             shared,
             shards: shards(config, previous),
             watch: config.watching.clone(),
+            defaults: previous.map_or_else(Default::default, |p| p.defaults.clone()),
         };
         Built { snapshot, alarms }
     }
@@ -160,6 +173,7 @@ impl Snapshot {
             shared: self.shared.clone(),
             shards: self.shards.clone(),
             watch: self.watch.clone(),
+            defaults: self.defaults.clone(),
         };
         Built { snapshot, alarms }
     }
@@ -248,6 +262,9 @@ fn user(
         |user| user.last_write.clone(),
     );
     let paid_until = old.map_or_else(Default::default, |user| user.paid_until.clone());
+    let proven = old
+        .filter(|user| user.config.secret == config.secret)
+        .map_or_else(Default::default, |user| user.proven.clone());
     let user = User {
         config: config.clone(),
         limits,
@@ -258,6 +275,7 @@ fn user(
             .filter(|policy| policy.is_for(&config.name))
             .cloned()
             .collect(),
+        proven,
         group,
         last_write,
         paid_until,
@@ -274,6 +292,27 @@ fn shards(config: &config::Config, previous: Option<&Snapshot>) -> Arc<ShardMap>
         Some(previous) if *previous.shards == new => previous.shards.clone(),
         _ => Arc::new(new),
     }
+}
+
+type Users = HashMap<Box<str>, Arc<User>, ahash::RandomState>;
+
+/// Adds the names that only the servers know; of several groups with the same name the first has it.
+fn with_users_of_servers(
+    mut users: Users,
+    all: &config::Config,
+    groups: &[Arc<Group>],
+    previous: Option<&Snapshot>,
+) -> Users {
+    for group in groups {
+        let names = group.accounts.iter().flat_map(|accounts| accounts.users());
+        for name in names {
+            if !users.contains_key(name) {
+                let config = config::User::of_server(name, &group.name);
+                users.extend(user(&config, all, groups, previous));
+            }
+        }
+    }
+    users
 }
 
 fn greeting(
@@ -335,6 +374,7 @@ fn refreshed_group(
         servers,
         primary,
         greeting,
+        accounts: group.accounts.clone(),
     })
 }
 

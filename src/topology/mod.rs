@@ -9,7 +9,11 @@
 //! | `primary.rs` | which server of a group is its primary (pure) |
 //! | `shards.rs` | databases and tables placed on groups, tables split over shards (pure) |
 //! | `greeting.rs` | what a group's clients are greeted with |
+//! | `defaults.rs` | changes of what new sessions start with |
+//! | `accounts/` | accounts read from the servers: which one a client is (pure) |
+pub mod accounts;
 mod build;
+mod defaults;
 mod greeting;
 mod primary;
 pub mod shards;
@@ -17,6 +21,7 @@ pub mod shards;
 mod tests;
 
 pub use build::{Built, Learnt, ServerIds};
+pub use defaults::{Defaults, DefaultsChanging};
 pub use greeting::compare_versions;
 pub use primary::{derive_primary, Decision, Memory};
 pub use shards::ShardMap;
@@ -27,7 +32,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Per process; immutable; `epoch` grows with every publication.
@@ -42,6 +47,8 @@ pub struct Snapshot {
     pub shards: Arc<ShardMap>,
     /// What is written down about statements.
     pub watch: Arc<config::Watching>,
+    /// Carried from one snapshot to the next.
+    pub defaults: Arc<Defaults>,
 }
 
 /// What all users have together; outlives every reload. Touched per turn only where `[limits]` says so.
@@ -76,6 +83,8 @@ pub struct Group {
     pub primary: Option<usize>,
     /// What clients are greeted with; learnt from the servers (lowest version of the group).
     pub greeting: Arc<Greeting>,
+    /// Of `accounts = "server"`; None: the group's users are the configured ones.
+    pub accounts: Option<Arc<accounts::Accounts>>,
 }
 
 /// What a group's servers say of themselves, learnt by the control thread before the first client.
@@ -200,6 +209,8 @@ pub struct User {
     pub sessions: Arc<Budget>,
     /// Statements of this user that run now, over all workers; counted where `max_running` is set.
     pub running: Arc<Budget>,
+    /// The password that matches the configured hash, once a client has shown it.
+    pub proven: Arc<OnceLock<Box<[u8]>>>,
 }
 
 impl User {

@@ -15,6 +15,22 @@ pub fn access_denied(user: &str, host: &str, using_password: bool) -> Err {
     error(1045, b"28000", text)
 }
 
+/// 4151 (MariaDB), 3118 (MySQL)
+pub fn account_locked(user: &str, host: &str, mariadb: bool) -> Err {
+    if mariadb {
+        return error(4151, b"HY000", "Access denied, this account is locked");
+    }
+    let text = format!("Access denied for user '{user}'@'{host}'. Account is locked.");
+    error(3118, b"HY000", text)
+}
+
+/// 1862
+pub fn password_expired() -> Err {
+    let text = "Your password has expired. To log in you must change it using a client that supports expired \
+                passwords.";
+    error(1862, b"HY000", text)
+}
+
 /// 1049
 pub fn unknown_database(name: &str) -> Err {
     error(1049, b"42000", format!("Unknown database '{name}'"))

@@ -28,6 +28,10 @@ pub struct ProxyConfig {
     pub proxy: String,
     /// TOML lines for the user app.
     pub app: String,
+    /// TOML lines for the group.
+    pub group: String,
+    /// Whether app and app2 are configured.
+    pub users: bool,
     /// Further TOML, [[user]] tables for instance.
     pub more: String,
 }
@@ -54,6 +58,8 @@ impl ProxyConfig {
             monitor_interval_ms: 100,
             proxy: String::new(),
             app: String::new(),
+            group: String::new(),
+            users: true,
             more: String::new(),
         }
     }
@@ -109,7 +115,12 @@ impl ProxyConfig {
             self.max_replica_lag_ms,
             self.monitor_interval_ms
         );
+        t.push_str(&self.group);
+        t.push('\n');
+        let users = if self.users { 2 } else { 0 };
         for (name, password, keys) in [("app", "apppw", self.app.as_str()), ("app2", "app2pw", "")]
+            .into_iter()
+            .take(users)
         {
             let _ = write!(
                 t,

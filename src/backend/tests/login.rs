@@ -33,6 +33,7 @@ fn plain() -> Account {
     Account {
         user: "app".into(),
         password: Password::Plain(b"apppw".as_slice().into()),
+        fingerprint: 0,
     }
 }
 
@@ -40,6 +41,7 @@ fn wrong() -> Account {
     Account {
         user: "app".into(),
         password: Password::Plain(b"wrong".as_slice().into()),
+        fingerprint: 0,
     }
 }
 
@@ -47,6 +49,7 @@ fn hashed() -> Account {
     Account {
         user: "app".into(),
         password: Password::Stage1(Sha1::digest(b"apppw").into()),
+        fingerprint: 0,
     }
 }
 

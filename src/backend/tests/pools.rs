@@ -616,6 +616,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         servers,
         primary: None,
         greeting: Arc::new(greeting),
+        accounts: None,
     };
     let proxy = Arc::new(settings());
     Snapshot {
@@ -626,6 +627,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         shared: Arc::default(),
         shards: Arc::default(),
         watch: Arc::default(),
+        defaults: Arc::default(),
     }
 }
 

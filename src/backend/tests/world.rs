@@ -136,6 +136,7 @@ pub fn account(user: &str, password: &str) -> Rc<Account> {
     Rc::new(Account {
         user: user.into(),
         password: Password::Plain(password.as_bytes().into()),
+        fingerprint: 0,
     })
 }
 

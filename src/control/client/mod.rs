@@ -15,6 +15,7 @@ use crate::topology::Target;
 use crate::wire::packet::{frame, Assembler};
 use crate::wire::{command, handshake, reply, Malformed};
 use std::io;
+use std::net::IpAddr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -50,24 +51,33 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + Sync> Stream for T {}
 /// A connected stream that speaks packets.
 pub struct Link {
     stream: Box<dyn Stream>,
+    /// Address of this end; None: a Unix socket.
+    local: Option<IpAddr>,
     assembler: Assembler,
 }
 
 impl Link {
     /// Connects; the caller sets the deadline.
     pub async fn connect(target: &Target) -> io::Result<Link> {
-        let stream: Box<dyn Stream> = match target {
+        let (stream, local): (Box<dyn Stream>, _) = match target {
             Target::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
                 stream.set_nodelay(true)?;
-                Box::new(stream)
+                let local = stream.local_addr()?.ip();
+                (Box::new(stream), Some(local))
             }
-            Target::Unix(path) => Box::new(UnixStream::connect(path).await?),
+            Target::Unix(path) => (Box::new(UnixStream::connect(path).await?), None),
         };
         Ok(Link {
             stream,
+            local,
             assembler: Assembler::new(PACKET_LIMIT),
         })
+    }
+
+    /// Address of this end of the connection; None: a Unix socket.
+    pub fn local(&self) -> Option<IpAddr> {
+        self.local
     }
 
     /// The server's greeting, or the error it sends in its place (1040, 1129, 1130 …).
@@ -121,10 +131,15 @@ impl Client {
 
     /// Runs one statement and reads its whole answer.
     pub async fn query(&mut self, sql: &str) -> Result<Rows, ClientError> {
+        self.query_up_to(sql, ROW_LIMIT).await
+    }
+
+    /// As [`Client::query`], for answers of up to `limit` rows.
+    pub async fn query_up_to(&mut self, sql: &str, limit: usize) -> Result<Rows, ClientError> {
         let mut payload = vec![command::QUERY];
         payload.extend_from_slice(sql.as_bytes());
         self.link.send(&payload, 0).await?;
-        rows::receive(&mut self.link, self.capabilities, ROW_LIMIT).await
+        rows::receive(&mut self.link, self.capabilities, limit).await
     }
 
     /// Says goodbye, so that the server does not count an aborted client.

@@ -36,6 +36,11 @@ impl Rows {
         self.at(row, at)
     }
 
+    /// All values of a row; empty: no such row.
+    pub fn row(&self, row: usize) -> &[Option<String>] {
+        self.values.get(row).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// By position; None: no such row or column, or NULL.
     pub fn at(&self, row: usize, column: usize) -> Option<&str> {
         self.values.get(row)?.get(column)?.as_deref()

@@ -91,6 +91,7 @@ async fn a_server_without_the_digest_gets_the_password_under_its_public_key() {
         let (stream, _) = listener.accept().await.unwrap();
         let mut link = Link {
             stream: Box::new(stream),
+            local: None,
             assembler: Assembler::new(1 << 16),
         };
         let scramble = auth::new_scramble();

@@ -119,6 +119,7 @@ impl World {
             shared: Arc::default(),
             shards: Arc::default(),
             watch: Arc::new(watching),
+            defaults: Arc::default(),
         };
         let (stats, states) = (Arc::new(WorkerStats::default()), Rc::new(StateTable::new()));
         let pools = Pools::new(
@@ -203,6 +204,7 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
             auth_plugin: NATIVE.into(),
             collations: Arc::default(),
         }),
+        accounts: None,
     }
 }
 
@@ -225,6 +227,7 @@ fn user() -> Arc<User> {
         paid_until: Arc::default(),
         sessions: Arc::new(Budget::new(1000)),
         running: Arc::new(Budget::new(u32::MAX)),
+        proven: Arc::default(),
     })
 }
 

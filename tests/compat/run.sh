@@ -1,0 +1,97 @@
+#!/bin/bash
+# run.sh UMPIRE OUTDIR [TEST…]    MariaDB's own test suite (Debian's package mariadb-test) with every SQL connection
+#                                 sent through the binary UMPIRE; without TESTs, the whole suite `main`
+#
+# What fails is run again straight at the server, over TCP too: what fails there as well says nothing about Umpire.
+# A test that passes directly, fails through Umpire and is not explained in docs/compatibility.md makes this fail.
+# OUTDIR/report says everything, OUTDIR/via/log and OUTDIR/direct/log have mtr's own words.
+# MTR_THREAD: mtr's build thread, which decides the ports: 10000 + 30 × MTR_THREAD and the 29 behind it (default 440).
+# Exit code 3: the suite is not installed. No lock is taken: one run per MTR_THREAD at a time.
+set -euo pipefail
+UMPIRE=$(realpath "$1") OUT=$2
+shift 2
+HERE=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$OUT"; OUT=$(cd "$OUT" && pwd)
+SUITE=/usr/share/mysql/mysql-test
+KNOWN=$HERE/../../docs/compatibility.md
+THREAD=${MTR_THREAD:-440}
+SERVER_PORT=$((10000 + 30 * THREAD))
+PATH=$PATH:/usr/sbin
+
+[ -x $SUITE/mtr ] && [ -x /usr/bin/mariadb-test ] || {
+  echo "run.sh: the package mariadb-test is not installed ($SUITE/mtr is missing)" >&2
+  exit 3
+}
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+PROXY_PORT=$(free_port)
+
+# The suite's client, with every connection of a test sent to $VIA_PORT over TCP. Tests that start several
+# servers connect to the others as they always do.
+cat >"$OUT/client" <<'CLIENT'
+#!/bin/bash
+for a in "$@"; do case $a in --defaults-group-suffix=.[2-9]*) exec /usr/bin/mariadb-test "$@" ;; esac; done
+export MASTER_MYPORT=$VIA_PORT   # tests mask this port in what they print
+exec /usr/bin/mariadb-test "$@" --protocol=tcp --host=127.0.0.1 --port="$VIA_PORT"
+CLIENT
+chmod +x "$OUT/client"
+
+cat >"$OUT/umpire.toml" <<TOML
+[proxy]
+listen = ["127.0.0.1:$PROXY_PORT"]
+# tests wait until the sessions that they have closed are gone from the server: pooled connections go soon
+min_idle = 0
+server_idle_timeout_s = 1
+[[group]]
+name = "main"
+servers = [ { address = "127.0.0.1:$SERVER_PORT", role = "primary" } ]
+accounts = "server"
+monitor = { user = "root", password = "", interval_ms = 100 }
+TOML
+chmod 600 "$OUT/umpire.toml"
+
+mtr() { # PORT FOLDER TEST… : mtr starts its server itself, again and again, with what each test asks for
+  local port=$1 folder=$OUT/$2
+  shift 2
+  mkdir -p "$folder"
+  (
+    cd $SUITE
+    MTR_BUILD_THREAD=$THREAD MYSQL_TEST=$OUT/client VIA_PORT=$port perl ./mtr --vardir="$folder/var" --force \
+      --max-test-fail=0 --retry=0 --testcase-timeout="${TESTCASE_MINUTES:-3}" --nocheck-testcases --nowarnings \
+      "$@" </dev/null >"$folder/log" 2>&1
+  ) || true
+  grep -E '\[ (pass|fail|skipped|disabled) ' "$folder/log" |
+    sed -E 's/^worker[^ ]* //; s/ +\[ (pass|fail|skipped|disabled) .*/ \1/' | sort -u >"$folder/verdicts"
+  grep -q ' ' "$folder/verdicts" || { echo "mtr ran no test:" >&2; tail -5 "$folder/log" >&2; exit 1; }
+}
+
+of() { sed -n "s/ $1\$//p" "$OUT/$2/verdicts" | sort -u; }   # VERDICT FOLDER
+
+"$UMPIRE" --config "$OUT/umpire.toml" >"$OUT/umpire.log" 2>&1 </dev/null &
+PROXY=$!
+trap 'kill $PROXY 2>/dev/null || true' EXIT
+rm -rf "$OUT/via" "$OUT/direct"
+if [ $# -gt 0 ]; then mtr "$PROXY_PORT" via "$@"; else mtr "$PROXY_PORT" via --suite=main; fi
+kill -0 $PROXY 2>/dev/null || { echo "Umpire has ended:" >&2; tail -5 "$OUT/umpire.log" >&2; exit 1; }
+! grep -q panicked "$OUT/umpire.log" || { echo "Umpire panicked:" >&2; grep -A5 panicked "$OUT/umpire.log" >&2; exit 1; }
+
+of fail via >"$OUT/failed"
+: >"$OUT/differ"
+if [ -s "$OUT/failed" ]; then
+  mapfile -t again < <(sed "s/ '.*//" "$OUT/failed" | sort -u)
+  mtr "$SERVER_PORT" direct "${again[@]}"
+  of pass direct | comm -12 - "$OUT/failed" >"$OUT/differ"
+fi
+pass=$(of pass via | wc -l) differ=$(wc -l <"$OUT/differ")
+: >"$OUT/unexplained"
+while read -r name rest; do
+  grep -q "\`$name\`" "$KNOWN" 2>/dev/null || echo "$name $rest" >>"$OUT/unexplained"
+done <"$OUT/differ"
+{
+  echo "passed through Umpire: $pass"
+  echo "passed directly over TCP, but not through Umpire: $differ"
+  awk -v p="$pass" -v d="$differ" 'BEGIN { if (p + d > 0) printf "of those that pass directly, through Umpire: %.1f %%\n", 100 * p / (p + d) }'
+  sed 's/^/  differs: /' "$OUT/differ"
+  sed 's/^/  not in docs\/compatibility.md: /' "$OUT/unexplained"
+} | tee "$OUT/report"
+[ ! -s "$OUT/unexplained" ]
