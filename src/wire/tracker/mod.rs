@@ -263,6 +263,9 @@ impl Tracker {
     #[inline]
     fn pass_rows(&mut self, bytes: &[u8], at: usize) -> usize {
         let mut at = at;
+        // in registers: this loop is what a large result costs
+        let (mut rows, mut row_bytes) = (self.rows, self.row_bytes);
+        let limited = self.max_rows != u64::MAX || self.max_bytes != u64::MAX;
         let mut fetched = if bytes.len() > AHEAD { at } else { usize::MAX };
         while let Some(&[a, b, c, _, first]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
@@ -273,12 +276,19 @@ impl Tracker {
             if length == 0 || (first >= reply::EOF && !self.continued) {
                 break;
             }
-            if !self.admit(HEADER + length) {
-                break;
+            let size = (HEADER + length) as u64;
+            if limited && !self.continued {
+                let bytes = row_bytes.saturating_add(size);
+                if rows >= self.max_rows || bytes > self.max_bytes {
+                    break;
+                }
             }
+            rows += u64::from(!self.continued);
+            row_bytes = row_bytes.wrapping_add(size);
             self.continued = length == MAX_PAYLOAD;
             at = self.pass_packet(at, HEADER + length, bytes.len());
         }
+        (self.rows, self.row_bytes) = (rows, row_bytes);
         at
     }
 
