@@ -86,6 +86,7 @@ fn session(worker: usize, user: &str, pinned: &str) -> SessionInfo {
         pinned: pinned.into(),
         server: None,
         turns: 7,
+        tls: None,
     }
 }
 

@@ -3,7 +3,7 @@ use super::proxy::{count, in_ms};
 use super::secret::{self, Reader};
 use super::value;
 use super::walk::{nearest, Findings, Found, Number, Section};
-use super::{Accounts, Address, Group, Listen, Monitor, ReadYourWrites, Role, Server};
+use super::{Accounts, Address, Group, Listen, Listener, Monitor, ReadYourWrites, Role, Server};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -56,7 +56,7 @@ struct Seen {
 /// Reads all groups. `listen` are Umpire's own addresses, which no server can have.
 pub(super) fn read(
     top: &mut Section<'_, '_>,
-    listen: &[Listen],
+    listen: &[Listener],
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> Vec<Group> {
@@ -125,7 +125,7 @@ fn name(
 fn group(
     mut section: Section<'_, '_>,
     seen: &mut Seen,
-    listen: &[Listen],
+    listen: &[Listener],
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> Group {
@@ -195,7 +195,7 @@ fn accounts(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Accounts 
 fn servers(
     section: &mut Section<'_, '_>,
     seen: &mut HashMap<Address, usize>,
-    listen: &[Listen],
+    listen: &[Listener],
     findings: &Findings<'_>,
 ) -> Vec<Server> {
     let tables = section.tables("servers");
@@ -229,7 +229,7 @@ fn servers(
 fn server(
     table: &mut Section<'_, '_>,
     seen: &mut HashMap<Address, usize>,
-    listen: &[Listen],
+    listen: &[Listener],
     findings: &Findings<'_>,
 ) -> Option<Server> {
     let address = table
@@ -272,13 +272,14 @@ fn role(table: &mut Section<'_, '_>, findings: &Findings<'_>) -> Option<Role> {
 fn server_address(
     text: Found<&str>,
     seen: &mut HashMap<Address, usize>,
-    listen: &[Listen],
+    listen: &[Listener],
     findings: &Findings<'_>,
 ) -> Option<Address> {
     let wrong = |message: String| findings.error(text.at, &text.key, message);
     let address = value::address(text.value).map_err(wrong).ok()?;
     let wrong = |message: String| findings.error(text.at, &text.key, message);
-    if let Some(own) = listen.iter().find(|own| reaches(&address, own)) {
+    let mut own = listen.iter().map(|listener| &listener.address);
+    if let Some(own) = own.find(|own| reaches(&address, own)) {
         wrong(format!("{address} is where Umpire itself listens ({own})"));
     }
     if let Some(line) = seen.insert(address.clone(), findings.line(text.at)) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use toml::de::DeTable;
 
 /// Sections of the design that this version does not serve, and how they are written.
-const NOT_SERVED: [(&str, &str); 2] = [("tls", "[tls]"), ("coordination", "[coordination]")];
+const NOT_SERVED: [(&str, &str); 1] = [("coordination", "[coordination]")];
 
 /// A configuration with everything that was found in it.
 pub struct Examined {
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Examined {
 }
 
 /// Validates a text. `file_name` is for the messages; `secrets` opens the files named by
-/// `password_file`.
+/// `password_file` and `[tls]`.
 ///
 /// # Errors
 /// Every error of the text.
@@ -126,7 +126,8 @@ fn document_of(
     let proxy = proxy::read(&mut top, findings, secrets);
     let listen = proxy.as_ref().map_or(&[][..], |proxy| &proxy.listen);
     let groups = group::read(&mut top, listen, findings, secrets);
-    let users = user::read(&mut top, &groups, findings, secrets);
+    let tls_offered = top.has("tls");
+    let users = user::read(&mut top, &groups, tls_offered, findings, secrets);
     let limits = limits::read(&mut top);
     let policies = policy::read(&mut top, &users, findings);
     let (databases, tables) = sharding::read(&mut top, &groups, findings);

@@ -10,6 +10,7 @@
 //! | `allow_list.rs` | the statements that a policy knows |
 //! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
 //! | `secret.rs` | passwords: in place, in files, hashed |
+//! | `tls.rs`, `tls/` | certificates, keys and what may be done with them |
 //! | `value.rs` | addresses, networks, hashes (pure) |
 //! | `walk.rs` | typed access to the parsed tables; unknown keys |
 //! | `error.rs` | what is wrong, where, and how it is shown |
@@ -27,6 +28,7 @@ mod secret;
 mod sharding;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod user;
 mod value;
 mod walk;
@@ -40,6 +42,7 @@ pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
 pub use sharding::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
+pub use tls::Tls;
 pub use value::password_hash;
 
 use std::net::{IpAddr, SocketAddr};
@@ -64,7 +67,9 @@ pub struct Config {
 /// `[proxy]`.
 #[derive(Clone, PartialEq)]
 pub struct Proxy {
-    pub listen: Vec<Listen>,
+    pub listen: Vec<Listener>,
+    /// `[tls]`; absent: clients are not offered TLS.
+    pub tls: Option<Arc<Tls>>,
     /// Admin SQL (MySQL protocol); absent: not served.
     pub admin: Option<SocketAddr>,
     /// `/metrics`, `/healthz`; absent: not served.
@@ -115,11 +120,49 @@ impl std::fmt::Debug for Proxy {
     }
 }
 
+/// One address for clients, and what holds for those who come that way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    pub address: Listen,
+    pub tls: ListenerTls,
+}
+
+/// Whether clients of a listener are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListenerTls {
+    /// Not offered.
+    Off,
+    /// The client decides.
+    Optional,
+    /// 3159 without it. A Unix socket is as safe, as for servers (`require_secure_transport`).
+    Required,
+}
+
+/// What a user's connections have to be; 1045 otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserTls {
+    Optional,
+    /// As MySQL's REQUIRE SSL.
+    Required,
+    /// Encrypted, with a certificate of the client that was verified: REQUIRE X509.
+    Certificate,
+}
+
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+impl std::fmt::Display for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.tls {
+            ListenerTls::Off => self.address.fmt(f),
+            ListenerTls::Optional => write!(f, "{} (TLS optional)", self.address),
+            ListenerTls::Required => write!(f, "{} (TLS required)", self.address),
+        }
+    }
 }
 
 impl std::fmt::Display for Listen {
@@ -241,6 +284,7 @@ pub struct User {
     pub qps: Option<u32>,
     /// Its own; see [`Config::limits_of`].
     pub limits: Limits,
+    pub tls: UserTls,
 }
 
 /// What is known of a user's password.

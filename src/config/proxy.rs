@@ -1,8 +1,8 @@
 //! The section `[proxy]`.
 use super::secret::{self, Reader};
-use super::value;
 use super::walk::{type_name, Findings, Found, Number, Section};
-use super::{Listen, Proxy, Workers};
+use super::{tls, value};
+use super::{Listen, Listener, ListenerTls, Proxy, Workers};
 use std::net::SocketAddr;
 use std::time::Duration;
 use toml::de::DeValue;
@@ -70,8 +70,12 @@ pub(super) fn read(
             "missing: the section [proxy] with the addresses to listen on",
         );
     }
+    let tls = tls::read(top, findings, secrets);
+    let offered = top
+        .has("tls")
+        .then(|| tls.as_ref().map_or(ListenerTls::Optional, |t| t.mode));
     let mut section = top.table("proxy")?;
-    let listen = listeners(&mut section, findings);
+    let listen = listeners(&mut section, offered, findings);
     let admin = service(&mut section, "admin", findings);
     let http = service(&mut section, "http", findings);
     let admin_user = admin_user(&mut section, findings);
@@ -80,6 +84,7 @@ pub(super) fn read(
     check_admin(&section, &admin, admin_password.is_some(), findings);
     let proxy = Proxy {
         listen: listen.into_iter().map(|found| found.value).collect(),
+        tls,
         admin: admin.map(|found| found.value),
         http: http.map(|found| found.value),
         workers: workers(&mut section, findings),
@@ -135,27 +140,79 @@ const fn seconds(key: &'static str, default: u64) -> Number {
     }
 }
 
-fn listeners(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Vec<Found<Listen>> {
-    let texts = section.strings("listen").unwrap_or_default();
+/// Addresses, each by itself or in a table with what holds for its clients. `offered`: what `[tls]` says.
+fn listeners(
+    section: &mut Section<'_, '_>,
+    offered: Option<ListenerTls>,
+    findings: &Findings<'_>,
+) -> Vec<Found<Listener>> {
+    let expected = "a list of addresses, or of tables with an address";
+    let members = section.list("listen", expected).unwrap_or_default();
     if section.lacks_members("listen") {
         let message = "needs at least one address for clients, such as [\"0.0.0.0:6033\"]";
         findings.error(section.at, &section.path_of("listen"), message);
     }
-    let mut listeners: Vec<Found<Listen>> = Vec::new();
-    for text in texts {
-        match value::listen(text.value) {
-            Ok(listen) if listeners.iter().any(|other| other.value == listen) => {
-                findings.error(text.at, &text.key, format!("{listen} is in the list twice"));
-            }
-            Ok(value) => listeners.push(Found {
-                value,
-                at: text.at,
-                key: text.key,
-            }),
-            Err(message) => findings.error(text.at, &text.key, message),
+    let mut listeners: Vec<Found<Listener>> = Vec::new();
+    for member in members {
+        let Some(found) = listener(section, member, offered, findings) else {
+            continue;
+        };
+        let address = &found.value.address;
+        if listeners
+            .iter()
+            .any(|other| other.value.address == *address)
+        {
+            findings.error(
+                found.at,
+                &found.key,
+                format!("{address} is in the list twice"),
+            );
+        } else {
+            listeners.push(found);
         }
     }
     listeners
+}
+
+fn listener(
+    section: &Section<'_, '_>,
+    member: Found<&DeValue<'_>>,
+    offered: Option<ListenerTls>,
+    findings: &Findings<'_>,
+) -> Option<Found<Listener>> {
+    let usual = offered.unwrap_or(ListenerTls::Off);
+    if let DeValue::String(text) = member.value {
+        let text = Found {
+            value: text.as_ref(),
+            at: member.at,
+            key: member.key,
+        };
+        return listen_address(text, usual, findings);
+    }
+    let mut table = section.open_member("listen", "an address or a table", member)?;
+    let address = table.required("address", "where clients connect, such as \"0.0.0.0:6033\"");
+    let tls = tls::listener_mode(&mut table, "tls", findings);
+    if let (Some(ListenerTls::Optional | ListenerTls::Required), None) = (tls, offered) {
+        let at = table.string("tls")?;
+        tls::needs_section(&at, findings);
+    }
+    table.finish();
+    listen_address(address?, tls.unwrap_or(usual), findings)
+}
+
+fn listen_address(
+    text: Found<&str>,
+    tls: ListenerTls,
+    findings: &Findings<'_>,
+) -> Option<Found<Listener>> {
+    let address = value::listen(text.value)
+        .map_err(|message| findings.error(text.at, &text.key, message))
+        .ok()?;
+    Some(Found {
+        value: Listener { address, tls },
+        at: text.at,
+        key: text.key,
+    })
 }
 
 /// The address of `admin` or `http`.
@@ -193,14 +250,14 @@ fn admin_user(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> String 
 }
 
 fn check_overlaps(
-    listen: &[Found<Listen>],
+    listen: &[Found<Listener>],
     admin: &Option<Found<SocketAddr>>,
     http: &Option<Found<SocketAddr>>,
     findings: &Findings<'_>,
 ) {
     let mut taken: Vec<(String, SocketAddr)> = listen
         .iter()
-        .filter_map(|found| match found.value {
+        .filter_map(|found| match found.value.address {
             Listen::Tcp(address) => Some((found.key.clone(), address)),
             Listen::Unix(_) => None,
         })

@@ -1,5 +1,5 @@
 //! What a reload cannot change.
-use super::{Config, Listen, Workers};
+use super::{Config, Listener, Workers};
 use std::fmt::Display;
 
 /// The keys whose new value takes effect only at the next start, a sentence each; empty: `new` can
@@ -21,9 +21,10 @@ pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
         .collect()
 }
 
-/// In the order of the file: workers name a listener by its position.
-fn listen(list: &[Listen]) -> String {
-    format!("[{}]", join(list))
+/// The addresses, in the order of the file: workers name a listener by its position.
+fn listen(list: &[Listener]) -> String {
+    let addresses: Vec<_> = list.iter().map(|listener| &listener.address).collect();
+    format!("[{}]", join(&addresses))
 }
 
 fn service(address: Option<std::net::SocketAddr>) -> String {

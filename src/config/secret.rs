@@ -6,8 +6,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Larger files are not passwords; a wrong path must not fill the memory.
-const MAX_FILE: u64 = 64 * 1024;
+/// Bundles of authorities are some hundred KiB; a wrong path must not fill the memory.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+/// Larger files are not passwords.
+const MAX_PASSWORD_FILE: usize = 64 * 1024;
 /// Permission bit: others may read.
 const OTHERS_READ: u32 = 0o004;
 
@@ -18,10 +20,10 @@ pub struct SecretFile {
     pub world_readable: bool,
 }
 
-/// Opens the files that `password_file` names, with the path as it is written.
+/// Opens the files that `password_file` and `[tls]` name, with the path as it is written.
 pub(super) type Reader<'r> = &'r dyn Fn(&Path) -> io::Result<SecretFile>;
 
-/// Reads a file of at most 64 KiB with its permissions.
+/// Reads a file of at most 4 MiB with its permissions.
 #[allow(
     clippy::disallowed_methods,
     reason = "secrets are read at start-up and on the control thread"
@@ -34,7 +36,7 @@ pub fn read_secret_file(path: &Path) -> io::Result<SecretFile> {
     if bytes.len() as u64 > MAX_FILE {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "larger than 64 KiB, not a password",
+            "larger than 4 MiB",
         ));
     }
     Ok(SecretFile {
@@ -168,6 +170,13 @@ fn from_file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> 
             found.value
         );
         findings.warning(found.at, &found.key, message);
+    }
+    if file.bytes.len() > MAX_PASSWORD_FILE {
+        wrong(format!(
+            "{:?} is larger than 64 KiB, not a password",
+            found.value
+        ));
+        return None;
     }
     let Ok(text) = String::from_utf8(file.bytes) else {
         wrong(format!("{:?} is not UTF-8 text", found.value));

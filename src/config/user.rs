@@ -1,9 +1,8 @@
 //! The sections `[[user]]`.
 use super::group::known_group;
 use super::secret::{self, Reader};
-use super::value;
 use super::walk::{Findings, Found, Section};
-use super::{limits, Accounts, Cidr, Group, Limits, Secret, User};
+use super::{limits, tls, value, Accounts, Cidr, Group, Limits, Secret, User, UserTls};
 use std::collections::HashMap;
 
 /// Longest user name in characters: MariaDB's limit (MySQL's is 32).
@@ -13,6 +12,7 @@ const MAX_NAME: usize = 128;
 pub(super) fn read(
     top: &mut Section<'_, '_>,
     groups: &[Group],
+    tls_offered: bool,
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> Vec<User> {
@@ -29,7 +29,7 @@ pub(super) fn read(
     let mut seen = HashMap::new();
     sections
         .into_iter()
-        .map(|section| user(section, &mut seen, groups, findings, secrets))
+        .map(|section| user(section, &mut seen, groups, tls_offered, findings, secrets))
         .collect()
 }
 
@@ -37,6 +37,7 @@ fn user(
     mut section: Section<'_, '_>,
     seen: &mut HashMap<String, usize>,
     groups: &[Group],
+    tls_offered: bool,
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> User {
@@ -55,6 +56,7 @@ fn user(
         max_connections: None,
         qps: None,
         limits: Limits::default(),
+        tls: tls::user_mode(&mut section, tls_offered, findings),
     };
     limits::of_user(&mut section, &mut user);
     section.finish();
@@ -72,6 +74,7 @@ impl User {
             max_connections: None,
             qps: None,
             limits: Limits::default(),
+            tls: UserTls::Optional,
         }
     }
 }

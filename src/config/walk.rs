@@ -233,6 +233,21 @@ impl<'a, 'f> Section<'a, 'f> {
             .collect()
     }
 
+    /// A member of the list `key` as a table; `expected` is what it may be.
+    pub fn open_member(
+        &self,
+        key: &str,
+        expected: &str,
+        member: Found<&'a DeValue<'a>>,
+    ) -> Option<Section<'a, 'f>> {
+        if member.value.as_table().is_none() {
+            let message = format!("expected {expected}, found {}", type_name(member.value));
+            self.findings.error(member.at, &member.key, message);
+            return None;
+        }
+        self.open(key, member)
+    }
+
     pub fn get(&mut self, key: &'static str) -> Option<Found<&'a DeValue<'a>>> {
         self.asked.push(key);
         self.findings

@@ -259,6 +259,10 @@ impl Keeper {
         self.send_snapshot();
     }
 
+    pub(super) fn look_at_certificate(&self) {
+        reload::look_at_certificate(&self.config);
+    }
+
     /// The first time within the configured deadline, the second time at once.
     pub(super) fn drain(&mut self) {
         let deadline = match self.draining {

@@ -57,6 +57,8 @@ use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, oneshot, watch as watch_channel};
 use watch::Report;
 
+/// How often the end of the certificate is looked at.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 /// At start, servers that have not answered by then are published as not alive.
 const STARTUP_DEADLINE: Duration = Duration::from_secs(3);
 /// Reports and requests under way; senders wait when it is full.
@@ -144,8 +146,10 @@ async fn follow(
     };
     let servers = tokio::spawn((input.serve)(handle));
     let mut stop = input.stop;
+    let mut days = tokio::time::interval_at(tokio::time::Instant::now() + DAY, DAY);
     loop {
         tokio::select! {
+            _ = days.tick() => keeper.look_at_certificate(),
             Some(report) = reports.recv() => keeper.on_report(report),
             Some(report) = accounts.recv() => keeper.on_accounts(report, Instant::now()),
             Some(request) = requests.recv() => answer(&mut keeper, request),

@@ -14,7 +14,18 @@ pub(super) struct Loaded {
 pub(super) fn load(path: &Path, running: &Config) -> Result<Loaded, String> {
     let mut config = config::load(path).map_err(|e| e.to_string())?;
     let mut words = config::needs_restart(running, &config);
-    config.proxy.listen = running.proxy.listen.clone();
+    // what holds at an address can change, the addresses cannot
+    let addresses = |config: &Config| -> Vec<config::Listen> {
+        let listeners = config.proxy.listen.iter();
+        listeners.map(|listener| listener.address.clone()).collect()
+    };
+    if addresses(&config) != addresses(running) {
+        config.proxy.listen = running.proxy.listen.clone();
+    }
+    // the same files: clients can go on resuming their sessions
+    if config.proxy.tls == running.proxy.tls {
+        config.proxy.tls = running.proxy.tls.clone();
+    }
     config.proxy.admin = running.proxy.admin;
     config.proxy.http = running.proxy.http;
     config.proxy.workers = running.proxy.workers.clone();
@@ -23,4 +34,12 @@ pub(super) fn load(path: &Path, running: &Config) -> Result<Loaded, String> {
         config,
         words: words.join("; "),
     })
+}
+
+/// A certificate that runs out is warned of every day, not only when its file is read.
+pub(super) fn look_at_certificate(config: &Config) {
+    let tls = config.proxy.tls.as_ref();
+    if let Some(warning) = tls.and_then(|tls| tls.expires_soon()) {
+        tracing::warn!("tls.certificate: {warning}");
+    }
 }

@@ -57,6 +57,19 @@ impl Buf {
         }
     }
 
+    /// A buffer of its own for `length` bytes that are to be written: what is in it now means nothing.
+    /// Without a heap allocation where a receive buffer can be spared.
+    pub(super) fn blank(length: usize) -> Buf {
+        match pool::borrow_small(length) {
+            Some((start, bid)) => Buf {
+                start,
+                length,
+                owner: Owner::ring(bid),
+            },
+            None => Buf::from_vec(vec![0; length]),
+        }
+    }
+
     /// The bytes that the kernel wrote into a receive buffer, whose one reference this takes over.
     pub(super) fn received(start: NonNull<u8>, length: usize, bid: u16) -> Buf {
         Buf {

@@ -93,6 +93,8 @@ pub(super) struct Driver {
     /// Spare message storage: boxes, because a message keeps its address while it is in flight.
     #[allow(clippy::vec_box)]
     pub(super) gathers: Vec<Box<Gather>>,
+    /// Small outgoing buffers are joined here before they are encrypted; kept for its capacity.
+    pub(super) joined: Vec<u8>,
     completions: Vec<Completion>,
     pub(super) config: NetConfig,
     pub(super) write_timeout: Nanos,
@@ -133,6 +135,7 @@ impl Driver {
             prompt_works,
             bulk_sockets: 0,
             gathers: Vec::new(),
+            joined: Vec::new(),
             completions: Vec::new(),
             write_timeout: clock::nanos(config.write_timeout),
             busy_poll: clock::nanos(config.busy_poll),

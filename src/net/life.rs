@@ -62,8 +62,7 @@ impl Driver {
             slot.error = errno;
         }
         if !slot.sending {
-            slot.queue.clear();
-            slot.queued = 0;
+            slot.clear_queue();
         }
         if slot.connecting {
             let target = user_data(Op::Connect, slot.generation, index);
@@ -98,8 +97,7 @@ impl Driver {
         slot.received.clear();
         slot.received_bytes = 0;
         if !slot.sending {
-            slot.queue.clear();
-            slot.queued = 0;
+            slot.clear_queue();
         }
         if let Some(timer) = slot.timer.take() {
             slot.timer_due = NEVER;

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `socket`, `listen`, `connect` | what tasks use |
 //! | `driver`, `recv`, `send`, `prompt` | the pass, and the two directions of a connection |
+//! | `tls` | encryption between the two directions and the queues |
 //! | `slot`, `queue`, `life` | the state of a connection, from its first day to its last |
 //! | `ring`, `error` | io_uring, and why it cannot be had |
 //! | `buf`, `pool` | counted slices, and the receive buffers |
@@ -43,6 +44,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod tls;
 mod wake;
 
 pub use buf::Buf;
@@ -53,6 +55,7 @@ pub use listen::{listen, Listener};
 pub use pooled::{pooled, Pooled};
 pub use socket::{Aborter, Socket};
 pub use task::{drive, finish, sleep_until, spawn, stop, yield_now};
+pub use tls::TlsInfo;
 pub use wake::{attach_wake, woken, Wake};
 
 use std::net::SocketAddr;

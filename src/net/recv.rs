@@ -56,9 +56,14 @@ impl Driver {
             return;
         }
         let length = buf.len();
-        slot.received_bytes += length;
-        slot.received.push_back(buf);
-        wake(&mut slot.recv_waker, &mut self.woken);
+        if slot.tls.is_some() {
+            self.open(index, buf);
+        } else {
+            slot.received_bytes += length;
+            slot.received.push_back(buf);
+            wake(&mut slot.recv_waker, &mut self.woken);
+        }
+        let slot = &self.slots[index as usize];
         if slot.received_bytes > slot.high_water {
             self.pause(index);
         } else {
@@ -171,6 +176,8 @@ impl Driver {
         let slot = &mut self.slots[index as usize];
         if slot.error != 0 {
             Poll::Ready(Err(io::Error::from_raw_os_error(slot.error)))
+        } else if let Some(end) = slot.tls.as_ref().and_then(|tls| tls.end()) {
+            Poll::Ready(end)
         } else if slot.ended {
             Poll::Ready(Ok(None))
         } else if slot.deadline <= self.now {
@@ -185,11 +192,19 @@ impl Driver {
         let slot = &mut self.slots[index as usize];
         let buf = slot.received.pop_front()?;
         slot.received_bytes -= buf.len();
+        if slot.paused {
+            self.resume_if_taken(index);
+        }
+        Some(buf)
+    }
+
+    /// Half of the high-water mark is free again: the peer is read on.
+    pub(super) fn resume_if_taken(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
         if slot.paused && slot.received_bytes <= slot.high_water / 2 {
             slot.paused = false;
             self.arm_recv(index);
         }
-        Some(buf)
     }
 
     pub(super) fn unread(&mut self, index: u32, buf: Buf) {
@@ -202,7 +217,7 @@ impl Driver {
 
     pub(super) fn poll_hangup(&mut self, index: u32, waker: &Waker) -> Poll<()> {
         let slot = &mut self.slots[index as usize];
-        if slot.is_over() {
+        if slot.is_silent() {
             return Poll::Ready(());
         }
         note_waker(&mut slot.hangup_waker, waker);

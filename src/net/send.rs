@@ -8,6 +8,7 @@ use super::buf::Buf;
 use super::driver::{note_waker, user_data, wake, Driver, Op};
 use super::slot::{Gather, Slot, GATHER};
 use super::timers::{Nanos, NEVER};
+use super::tls::Layer;
 use super::Peer;
 use io_uring::{opcode, squeue, types};
 use std::io;
@@ -27,14 +28,28 @@ const STALL_CHECKS: u64 = 4;
 impl Driver {
     pub(super) fn send(&mut self, index: u32, buf: Buf) {
         let slot = &mut self.slots[index as usize];
-        if buf.is_empty() || slot.error != 0 {
+        let broken = |tls: &Layer| tls.is_broken();
+        if buf.is_empty() || slot.error != 0 || slot.tls.as_deref().is_some_and(broken) {
             return;
         }
         if slot.queued == 0 {
             slot.progress = self.now;
         }
-        slot.queued += buf.len();
-        slot.queue.push_back(buf);
+        let length = buf.len();
+        match &mut slot.tls {
+            None => slot.queue.push_back(buf),
+            Some(tls) if tls.is_established() => tls.outgoing.push_back(buf),
+            // it would have to wait for a handshake that may never end
+            Some(_) => return self.fail(index, libc::ENOTCONN),
+        }
+        slot.queued += length;
+        self.mark_dirty(index);
+    }
+
+    /// What is queued goes out with this pass, or when the send that is under way is over.
+    #[inline]
+    pub(super) fn mark_dirty(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
         if !slot.dirty && !slot.sending {
             slot.dirty = true;
             self.dirty.push(index);
@@ -66,6 +81,7 @@ impl Driver {
 
     /// `first`: nothing of the queue was tried before.
     fn start_send(&mut self, index: u32, first: bool) {
+        self.seal(index);
         let slot = &mut self.slots[index as usize];
         let Some(fd) = slot.raw_fd() else { return };
         if !may_send(slot) {
@@ -132,8 +148,7 @@ impl Driver {
             self.gathers.push(gather);
         }
         if slot.error != 0 || slot.released {
-            slot.queue.clear();
-            slot.queued = 0;
+            slot.clear_queue();
             return;
         }
         match result {

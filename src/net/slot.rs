@@ -1,6 +1,7 @@
 //! What the driver knows of one connection.
 use super::queue::Queue;
 use super::timers::{Nanos, TimerId, NEVER};
+use super::tls::Layer;
 use super::Peer;
 use socket2::SockAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -41,6 +42,8 @@ pub(super) struct Slot {
     pub(super) gather: Option<Box<Gather>>,
     /// Bytes of the prompt send that was submitted and whose fate is not known yet; 0: none.
     pub(super) prompt: u32,
+    /// The connection is encrypted, or about to be.
+    pub(super) tls: Option<Box<Layer>>,
 
     pub(super) timer: Option<TimerId>,
     pub(super) timer_due: Nanos,
@@ -94,6 +97,7 @@ impl Slot {
             taken_before: 0,
             gather: None,
             prompt: 0,
+            tls: None,
             timer: None,
             timer_due: NEVER,
             address: None,
@@ -128,9 +132,25 @@ impl Slot {
         self.ended || self.hung_up || self.error != 0
     }
 
+    /// Nothing more will be received, although the connection may still stand.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_over() || self.tls.as_ref().is_some_and(|tls| tls.is_over())
+    }
+
+    /// Gives up what is queued for sending.
+    pub(super) fn clear_queue(&mut self) {
+        self.queue.clear();
+        self.queued = 0;
+        if let Some(tls) = &mut self.tls {
+            tls.clear();
+        }
+    }
+
     pub(super) fn invariants(&self) {
         debug_assert!(self.received.is_empty() == (self.received_bytes == 0));
-        debug_assert!(self.queue.is_empty() == (self.queued == 0));
+        let nothing = |tls: &Layer| tls.outgoing.is_empty();
+        let empty = self.queue.is_empty() && self.tls.as_deref().is_none_or(nothing);
+        debug_assert!(empty == (self.queued == 0));
         debug_assert!(self.gather.is_none() || self.sending);
         debug_assert!(self.prompt == 0 || self.sending);
         debug_assert!(!self.lingering || self.released);

@@ -157,7 +157,7 @@ impl Socket {
     pub fn is_stale(&self) -> bool {
         driver::with(|driver| {
             let slot = &driver.slots[self.index as usize];
-            slot.is_over() || !slot.received.is_empty()
+            slot.is_silent() || !slot.received.is_empty()
         })
     }
 
@@ -165,6 +165,7 @@ impl Socket {
     /// and to close its end (closing while it still sends would reset the connection and could
     /// lose the last bytes on their way to it); nobody waits for that.
     pub async fn close(self) {
+        driver::with(|driver| driver.seal_end(self.index));
         if self.drained(0).await.is_ok() {
             driver::with(|driver| driver.linger(self.index));
             std::mem::forget(self);

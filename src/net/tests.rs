@@ -7,6 +7,7 @@ mod flow;
 mod listening;
 mod start;
 mod time;
+mod tls;
 mod traffic;
 
 use super::*;

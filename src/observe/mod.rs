@@ -92,6 +92,8 @@ pub struct SessionInfo {
     pub pinned: String,
     pub server: Option<String>,
     pub turns: u64,
+    /// Version and cipher of the client's TLS; None without.
+    pub tls: Option<String>,
 }
 
 /// One row of SHOW POOLS: one worker's connections of one account to one server.

@@ -9,7 +9,7 @@ mod password;
 use super::registry::Entry;
 use super::shared::Shared;
 use crate::backend::{Account, Password};
-use crate::config::Secret;
+use crate::config::{ListenerTls, Proxy, Secret, Tls, UserTls};
 use crate::net::{Buf, Peer, Socket};
 use crate::topology::{Greeting, User};
 use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
@@ -27,12 +27,8 @@ use std::sync::{Arc, OnceLock};
 const MESSAGE_LIMIT: usize = 128 * 1024;
 
 /// What Umpire does not speak itself, whatever the servers offer.
-const NOT_OFFERED: u64 = SSL
-    | COMPRESS
-    | ZSTD_COMPRESSION
-    | MULTI_FACTOR_AUTH
-    | MARIADB_COM_MULTI
-    | SSL_VERIFY_SERVER_CERT;
+const NOT_OFFERED: u64 =
+    COMPRESS | ZSTD_COMPRESSION | MULTI_FACTOR_AUTH | MARIADB_COM_MULTI | SSL_VERIFY_SERVER_CERT;
 /// An odd number, so that neither two generations nor a generation and a fingerprint meet by chance.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// What every client of this century sends, and Umpire needs.
@@ -69,6 +65,8 @@ impl Drop for SessionToken {
 pub enum Refused {
     /// Told to the client.
     Error { error: reply::Err, sequence: u8 },
+    /// TLS could not be agreed on; an alert says why.
+    Handshake,
     /// The client left, was too slow, or sent what is not the protocol.
     Gone,
 }
@@ -119,6 +117,24 @@ impl<'a> Dialogue<'a> {
         }
     }
 
+    /// What follows is TLS. Bytes that came behind the request belong to the handshake: nothing that was sent
+    /// before it is ever taken for a part of the login.
+    async fn encrypt(&mut self, tls: &Tls) -> Result<(), Refused> {
+        let begun = std::mem::replace(&mut self.assembler, Assembler::new(MESSAGE_LIMIT)).rest();
+        let handshake = self
+            .client
+            .accept_tls(tls.server.clone(), Buf::from_vec(begun));
+        handshake.await.map_err(|cause| {
+            tracing::debug!(peer = ?self.client.peer(), %cause, "a client's TLS handshake failed");
+            Refused::Handshake
+        })
+    }
+
+    /// Nobody else can read what is sent: TLS, or a Unix socket. A password may go over it as it is.
+    pub fn is_private(&self) -> bool {
+        self.is_encrypted() || self.client.peer() == Peer::Unix
+    }
+
     pub fn refuse(&self, error: reply::Err) -> Refused {
         Refused::Error {
             error,
@@ -131,9 +147,9 @@ impl<'a> Dialogue<'a> {
         self.refuse(error::bad_handshake())
     }
 
-    /// Whether nobody on the way can read along, by TLS. This listener has none yet.
+    /// Whether nobody on the way can read along, by TLS.
     pub fn is_encrypted(&self) -> bool {
-        false
+        self.client.is_encrypted()
     }
 
     /// Bytes behind the last message belong to the first command.
@@ -146,6 +162,7 @@ impl<'a> Dialogue<'a> {
 pub async fn login(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,
+    listener: usize,
     entry: &Entry,
 ) -> Result<LoggedIn, Refused> {
     let snapshot = shared.snapshot();
@@ -154,13 +171,22 @@ pub async fn login(
     };
     let greeting = group.greeting.clone();
     let scramble = new_scramble();
-    let offered = offered_capabilities(&greeting);
+    let (mode, tls) = offered_tls(&snapshot.proxy, listener);
+    let offered = offered_capabilities(&greeting, tls.is_some());
     dialogue.send(&encode_greeting(&greeting, entry.id, scramble, offered));
-    let payload = dialogue.receive().await?;
+    let mut payload = dialogue.receive().await?;
     if handshake::is_ssl_request(&payload) {
-        return Err(dialogue.refuse(error::own(
-            "TLS was asked for, but this listener does not offer it: connect with ssl-mode=DISABLED or PREFERRED",
-        )));
+        let Some(tls) = tls else {
+            return Err(dialogue.refuse(error::own(
+                "TLS was asked for, but this listener does not offer it: connect with ssl-mode=DISABLED or PREFERRED",
+            )));
+        };
+        dialogue.encrypt(tls).await?;
+        entry.tls.set(dialogue.client.tls());
+        payload = dialogue.receive().await?;
+    }
+    if mode == ListenerTls::Required && !dialogue.is_private() {
+        return Err(dialogue.refuse(error::secure_transport_required()));
     }
     let response = Response::decode(&payload).map_err(|m| dialogue.malformed(m))?;
     *entry.user.borrow_mut() = response.user.as_str().into();
@@ -172,7 +198,7 @@ pub async fn login(
     let (user, account, token) =
         admit(dialogue, shared, entry, &claim, &scramble, &greeting).await?;
     Ok(LoggedIn {
-        capabilities: (response.capabilities & offered) | PROTOCOL_41,
+        capabilities: (response.capabilities & offered & !SSL) | PROTOCOL_41,
         collation: response.collation,
         user,
         account,
@@ -218,7 +244,10 @@ async fn admit(
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
     let (known, password, gave_password) =
         identify(dialogue, shared, entry, claim, scramble, greeting).await?;
-    let (Some(user), Some(password)) = (known.user(), password) else {
+    let user = known
+        .user()
+        .filter(|u| is_secure_enough(u, dialogue.client));
+    let (Some(user), Some(password)) = (user, password) else {
         shared.stats.logins_failed.add(1);
         let host = known::host_name(shared, &entry.peer);
         return Err(dialogue.refuse(error::access_denied(&claim.user, &host, gave_password)));
@@ -270,7 +299,7 @@ async fn identify(
     let plugin = plugin_for(secret, used, greeting);
     let mut shown = evidence(dialogue, claim, plugin, scramble, greeting).await?;
     let proven = known.proven().unwrap_or(&nothing);
-    let password = check(dialogue, shared, entry, &mut shown, secret, proven).await?;
+    let password = check(dialogue, shared, &mut shown, secret, proven).await?;
     let gave_password = shown.gave_password();
     let Known::OfServer(before) = &known else {
         return Ok((known, password, gave_password));
@@ -295,7 +324,7 @@ async fn identify(
         shown = asked(dialogue, plugin).await?;
     }
     let proven = again.proven().unwrap_or(&nothing);
-    let password = check(dialogue, shared, entry, &mut shown, secret, proven).await?;
+    let password = check(dialogue, shared, &mut shown, secret, proven).await?;
     let gave_password = shown.gave_password();
     Ok((again, password, gave_password))
 }
@@ -310,6 +339,24 @@ fn address_allowed(user: &User, peer: &Peer) -> bool {
     }
 }
 
+/// As servers do it, a user whose connection is not what it has to be is refused like a wrong password.
+fn is_secure_enough(user: &User, client: &Socket) -> bool {
+    match user.config.tls {
+        UserTls::Optional => true,
+        UserTls::Required => client.is_encrypted(),
+        UserTls::Certificate => client.tls().is_some_and(|tls| tls.certificate),
+    }
+}
+
+/// What the listener does, and what it is done with if it offers TLS.
+fn offered_tls(proxy: &Proxy, listener: usize) -> (ListenerTls, Option<&Tls>) {
+    let mode = proxy.listen.get(listener).map(|at| at.tls);
+    match (mode, &proxy.tls) {
+        (Some(mode), Some(tls)) if mode != ListenerTls::Off => (mode, Some(tls)),
+        _ => (ListenerTls::Off, None),
+    }
+}
+
 /// As MySQL names the client in its errors.
 pub fn host_of(peer: &Peer) -> String {
     match peer {
@@ -318,8 +365,9 @@ pub fn host_of(peer: &Peer) -> String {
     }
 }
 
-fn offered_capabilities(greeting: &Greeting) -> u64 {
-    (greeting.capabilities & !NOT_OFFERED) | ALWAYS_OFFERED
+fn offered_capabilities(greeting: &Greeting, tls: bool) -> u64 {
+    let own = if tls { SSL } else { 0 };
+    (greeting.capabilities & !(NOT_OFFERED | SSL)) | ALWAYS_OFFERED | own
 }
 
 /// The plugin that clients are greeted with.

@@ -114,8 +114,9 @@ pub struct Session {
     _token: SessionToken,
 }
 
-/// Serves one accepted connection until it ends. `refused`: the proxy has no place for it (1040).
-pub async fn serve(client: Socket, shared: Rc<Shared>, refused: bool) {
+/// Serves one accepted connection until it ends. `listener`: its place in `proxy.listen`; `refused`: the proxy
+/// has no place for it (1040).
+pub async fn serve(client: Socket, shared: Rc<Shared>, listener: usize, refused: bool) {
     let entry = shared.registry.add(client.peer(), net::now());
     let _listed = Listed {
         shared: shared.clone(),
@@ -126,7 +127,7 @@ pub async fn serve(client: Socket, shared: Rc<Shared>, refused: bool) {
         client.send(error_packet(&error::too_many_connections(), 0));
         client.close().await;
     } else {
-        greet_and_serve(client, shared, entry).await;
+        greet_and_serve(client, shared, listener, entry).await;
     }
 }
 
@@ -142,16 +143,21 @@ impl Drop for Listed {
     }
 }
 
-async fn greet_and_serve(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) {
+async fn greet_and_serve(client: Socket, shared: Rc<Shared>, listener: usize, entry: Rc<Entry>) {
     // what login and goodbye need is on the heap while they last: an idle client keeps none of it
-    if let Some(mut session) = Box::pin(greet(client, shared, entry)).await {
+    if let Some(mut session) = Box::pin(greet(client, shared, listener, entry)).await {
         session.run().await;
         Box::pin(session.end()).await;
     }
 }
 
 /// The login, up to its OK. None: the client was told why not, or is gone.
-async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<Box<Session>> {
+async fn greet(
+    client: Socket,
+    shared: Rc<Shared>,
+    listener: usize,
+    entry: Rc<Entry>,
+) -> Option<Box<Session>> {
     let proxy = shared.snapshot().proxy.clone();
     client.set_high_water(proxy.high_water);
     client.set_deadline(Some(net::now() + proxy.login_timeout));
@@ -161,7 +167,7 @@ async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<B
         return None;
     };
     let mut dialogue = Dialogue::new(&client, 0);
-    match login::login(&mut dialogue, &shared, &entry).await {
+    match login::login(&mut dialogue, &shared, listener, &entry).await {
         Ok(mut who) => {
             watch::login(&shared, &entry, &who.user.config.name, 0);
             let (schema, sequence) = (who.schema.take(), who.sequence);
@@ -178,6 +184,10 @@ async fn greet(client: Socket, shared: Rc<Shared>, entry: Rc<Entry>) -> Option<B
         Err(Refused::Error { error, sequence }) => {
             watch::login(&shared, &entry, &entry.user.borrow(), error.code);
             client.send(error_packet(&error, sequence));
+            client.close().await;
+            None
+        }
+        Err(Refused::Handshake) => {
             client.close().await;
             None
         }

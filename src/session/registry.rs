@@ -1,7 +1,7 @@
 //! The sessions of one worker, for SHOW SESSIONS, KILL and draining.
 use super::pins::Pins;
 use crate::backend::Account;
-use crate::net::{Aborter, Peer};
+use crate::net::{Aborter, Peer, TlsInfo};
 use crate::observe::SessionInfo;
 use crate::topology::ServerId;
 use ahash::AHashMap;
@@ -64,6 +64,8 @@ pub struct Entry {
     pub pins: Cell<Pins>,
     pub on_server: Cell<Option<OnServer>>,
     pub turns: Cell<u64>,
+    /// What the client's connection is encrypted with.
+    pub tls: Cell<Option<TlsInfo>>,
     activity: Cell<Activity>,
     since: Cell<Instant>,
     /// KILL, or the end of the process: the session ends at its next chance.
@@ -187,6 +189,7 @@ impl Registry {
             pins: Cell::new(Pins::empty()),
             on_server: Cell::new(None),
             turns: Cell::new(0),
+            tls: Cell::new(None),
             activity: Cell::new(Activity::Login),
             since: Cell::new(now),
             stop: Cell::new(false),
@@ -281,6 +284,10 @@ impl Registry {
             pinned: e.pins.get().words(),
             server: e.on_server.get().and_then(|s| server_name(s.server)),
             turns: e.turns.get(),
+            tls: e
+                .tls
+                .get()
+                .map(|tls| format!("{} {}", tls.version, tls.cipher)),
         }
     }
 }

@@ -64,7 +64,7 @@ fn only_what_waits_for_a_question_leaves_no_state_behind() {
 }
 
 /// Size of what an async function returns.
-fn future_size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
+fn future_size<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
     std::mem::size_of::<F>()
 }
 

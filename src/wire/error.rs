@@ -87,6 +87,13 @@ pub fn host_not_allowed(host: &str) -> Err {
     error(1130, b"HY000", text)
 }
 
+/// 3159
+pub fn secure_transport_required() -> Err {
+    let text = "Connections using insecure transport are prohibited: this listener requires TLS, \
+                connect with ssl-mode=REQUIRED";
+    error(3159, b"HY000", text)
+}
+
 /// 1043
 pub fn bad_handshake() -> Err {
     error(1043, b"08S01", "Bad handshake")

@@ -15,7 +15,7 @@ const UNEVEN: u64 = 4;
 pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
     loop {
         match worker.listeners[listener].accept().await {
-            Ok(Some((socket, _peer))) => place(&worker, socket),
+            Ok(Some((socket, _peer))) => place(&worker, socket, listener),
             Ok(None) => return,
             Err(cause) => {
                 tracing::error!(worker = worker.shared.worker, %cause, "a listening socket failed: it accepts no more");
@@ -26,18 +26,18 @@ pub(super) async fn accept_loop(worker: Rc<Worker>, listener: usize) {
 }
 
 /// Serves the client here unless another worker has clearly fewer, those on their way to it included.
-fn place(worker: &Rc<Worker>, socket: OwnedFd) {
+fn place(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
     let me = worker.shared.worker;
     let loads = worker.all_stats.iter().zip(&worker.mailboxes);
     let loads = loads.map(|(stats, mailbox)| stats.clients.get() + mailbox.incoming());
     let socket = match chosen(me, loads) {
-        Some(other) => match worker.mailboxes[other].hand_over(socket) {
+        Some(other) => match worker.mailboxes[other].hand_over(socket, listener) {
             Ok(()) => return,
             Err(socket) => socket,
         },
         None => socket,
     };
-    serve(worker, socket);
+    serve(worker, socket, listener);
 }
 
 /// The worker that should get a new client instead of `me`, if any.
@@ -48,8 +48,8 @@ fn chosen(me: usize, loads: impl Iterator<Item = u64> + Clone) -> Option<usize> 
     (other != me && mine > least + UNEVEN + mine / 8).then_some(other)
 }
 
-/// Starts a session's task.
-pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd) {
+/// Starts a session's task for a client of this place of `proxy.listen`.
+pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
     let client = match Socket::from_fd(socket) {
         Ok(client) => client,
         Err(cause) => {
@@ -64,7 +64,7 @@ pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd) {
     worker.clients.set(worker.clients.get() + 1);
     let worker = worker.clone();
     net::spawn(async move {
-        let session = session::serve(client, worker.shared.clone(), total >= limit);
+        let session = session::serve(client, worker.shared.clone(), listener, total >= limit);
         if Contained(Box::pin(session)).await.is_err() {
             tracing::error!(
                 worker = worker.shared.worker,

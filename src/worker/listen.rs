@@ -1,5 +1,5 @@
 //! Listening sockets, bound before any thread starts, so that a wrong address is a clear start-up error.
-use crate::config::Listen;
+use crate::config::{Listen, Listener};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -28,10 +28,10 @@ impl Bound {
     ///
     /// # Errors
     /// The first address that cannot be bound.
-    pub fn bind(listen: &[Listen], workers: usize) -> Result<Bound, ListenError> {
+    pub fn bind(listen: &[Listener], workers: usize) -> Result<Bound, ListenError> {
         let mut per_worker: Vec<Vec<OwnedFd>> = (0..workers).map(|_| Vec::new()).collect();
-        for at in listen {
-            match at {
+        for listener in listen {
+            match &listener.address {
                 Listen::Tcp(address) => {
                     let error = |cause| ListenError {
                         address: address.to_string(),

@@ -15,8 +15,11 @@ pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 pub enum Message {
     Snapshot(Arc<Snapshot>),
-    /// A client connection accepted by a busier worker.
-    Accepted(OwnedFd),
+    /// A client connection accepted by a busier worker, at this place of `proxy.listen`.
+    Accepted {
+        socket: OwnedFd,
+        listener: usize,
+    },
     /// Another worker waits for a connection to this server: close an idle one if there is any.
     GiveBack(ServerId),
     Sessions(Reply<Vec<SessionInfo>>),
@@ -82,14 +85,14 @@ impl Mailbox {
         })
     }
 
-    /// Gives the worker a client to serve. Err: it takes none, here the client is back.
-    pub fn hand_over(&self, client: OwnedFd) -> Result<(), OwnedFd> {
+    /// Gives the worker a client to serve, of this place of `proxy.listen`. Err: it takes none, here the client is back.
+    pub fn hand_over(&self, socket: OwnedFd, listener: usize) -> Result<(), OwnedFd> {
         self.incoming.fetch_add(1, Relaxed);
-        match self.offer(Message::Accepted(client)) {
+        match self.offer(Message::Accepted { socket, listener }) {
             Ok(()) => Ok(()),
-            Err(Message::Accepted(client)) => {
+            Err(Message::Accepted { socket, .. }) => {
                 self.arrived();
-                Err(client)
+                Err(socket)
             }
             // only what was offered comes back
             Err(_) => Ok(()),
@@ -124,7 +127,7 @@ mod tests {
             assert!(mailbox.send(Message::Drain(Duration::ZERO)));
         }
         assert!(!mailbox.send(Message::Drain(Duration::ZERO)));
-        assert!(mailbox.hand_over(a_descriptor()).is_err());
+        assert!(mailbox.hand_over(a_descriptor(), 0).is_err());
         assert_eq!(mailbox.incoming(), 0);
         assert_eq!(inbox.try_iter().count(), CAPACITY);
         assert!(mailbox.send(Message::Drain(Duration::ZERO)));
@@ -133,9 +136,9 @@ mod tests {
     #[test]
     fn clients_on_their_way_count_until_they_are_served() {
         let (mailbox, inbox) = Mailbox::new(Wake::new().expect("an eventfd"));
-        assert!(mailbox.hand_over(a_descriptor()).is_ok());
+        assert!(mailbox.hand_over(a_descriptor(), 0).is_ok());
         assert_eq!(mailbox.incoming(), 1);
-        assert!(matches!(inbox.try_recv(), Ok(Message::Accepted(_))));
+        assert!(matches!(inbox.try_recv(), Ok(Message::Accepted { .. })));
         mailbox.arrived();
         assert_eq!(mailbox.incoming(), 0);
     }
@@ -144,7 +147,7 @@ mod tests {
     fn a_client_comes_back_from_a_worker_that_has_ended() {
         let (mailbox, inbox) = Mailbox::new(Wake::new().expect("an eventfd"));
         drop(inbox);
-        assert!(mailbox.hand_over(a_descriptor()).is_err());
+        assert!(mailbox.hand_over(a_descriptor(), 0).is_err());
         assert!(!mailbox.send(Message::Drain(Duration::ZERO)));
     }
 }

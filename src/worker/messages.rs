@@ -62,8 +62,8 @@ impl Worker {
                 net::tune(proxy.write_timeout, proxy.busy_poll);
                 shared.set_snapshot(snapshot);
             }
-            Message::Accepted(socket) => {
-                accept::serve(self, socket);
+            Message::Accepted { socket, listener } => {
+                accept::serve(self, socket, listener);
                 self.mailboxes[shared.worker].arrived();
             }
             Message::GiveBack(server) => shared.pools.give_back(server),

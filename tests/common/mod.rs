@@ -18,6 +18,7 @@ pub mod proxy;
 pub mod raw;
 pub mod reply;
 pub mod server;
+pub mod tls;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -5,12 +5,15 @@
 
 use super::reply::{self, Reply};
 use super::PATIENCE;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use umpire::wire::capabilities as cap;
 
@@ -88,6 +91,9 @@ pub struct Hello {
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    /// For the moment of a change.
+    None,
 }
 
 impl Read for Socket {
@@ -95,6 +101,8 @@ impl Read for Socket {
         match self {
             Socket::Tcp(s) => s.read(buffer),
             Socket::Unix(s) => s.read(buffer),
+            Socket::Tls(s) => s.read(buffer),
+            Socket::None => Ok(0),
         }
     }
 }
@@ -104,10 +112,15 @@ impl Write for Socket {
         match self {
             Socket::Tcp(s) => s.write(bytes),
             Socket::Unix(s) => s.write(bytes),
+            Socket::Tls(s) => s.write(bytes),
+            Socket::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Socket::Tls(s) => s.flush(),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -131,6 +144,42 @@ impl RawClient {
         let mut client = RawClient::open(port)?;
         client.finish_login(login)?;
         Ok(client)
+    }
+
+    /// Over TLS. Err: the server's ERR packet, or the broken handshake as an io error.
+    pub fn login_tls(
+        port: u16,
+        login: &Login,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<RawClient, Refused> {
+        let mut client = RawClient::open(port)?;
+        client.encrypt(tls)?;
+        client.finish_login(login)?;
+        Ok(client)
+    }
+
+    /// Asks for TLS and agrees on it with a server called localhost.
+    pub fn encrypt(&mut self, tls: &Arc<ClientConfig>) -> io::Result<()> {
+        self.send_packet(1, &ssl_request())?;
+        let name = ServerName::try_from("localhost").expect("a name");
+        let mut connection = ClientConnection::new(tls.clone(), name).map_err(io::Error::other)?;
+        let Socket::Tcp(mut socket) = std::mem::replace(&mut self.socket, Socket::None) else {
+            return Err(io::Error::other("TLS goes over TCP here"));
+        };
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket)?;
+        }
+        self.socket = Socket::Tls(Box::new(StreamOwned::new(connection, socket)));
+        self.sequence = 1;
+        Ok(())
+    }
+
+    /// The TLS side of a connection that has one.
+    pub fn tls(&self) -> &ClientConnection {
+        match &self.socket {
+            Socket::Tls(s) => &s.conn,
+            _ => panic!("not a TLS connection"),
+        }
     }
 
     pub fn login_unix(path: &Path, login: &Login) -> Result<RawClient, Refused> {
@@ -165,6 +214,9 @@ impl RawClient {
     /// Sends the handshake response and follows the plugin's exchange to its end.
     pub fn finish_login(&mut self, login: &Login) -> Result<(), Refused> {
         let mut capabilities = login.capabilities & (self.hello.capabilities | BASE);
+        if self.is_tls() {
+            capabilities |= cap::SSL as u32;
+        }
         if login.schema.is_some() {
             capabilities |= cap::CONNECT_WITH_DB as u32;
         }
@@ -186,7 +238,8 @@ impl RawClient {
         }
         body.extend(login.plugin.as_bytes());
         body.push(0);
-        self.send_packet(1, &body)?;
+        let next = self.sequence.wrapping_add(1);
+        self.send_packet(next, &body)?;
         self.follow_login(login)
     }
 
@@ -203,9 +256,14 @@ impl RawClient {
                     let next = self.sequence.wrapping_add(1);
                     self.send_packet(next, &answer)?;
                 }
-                // caching_sha2_password: 3 = fast path done, 4 = the password itself is wanted,
-                // which needs RSA; the mysql crate's client covers that.
+                // caching_sha2_password: 3 = fast path done, 4 = the password itself is wanted: as it
+                // is over TLS, else by RSA, which the mysql crate's client covers.
                 Some(0x01) if packet.get(1) == Some(&3) => {}
+                Some(0x01) if packet.get(1) == Some(&4) && self.is_tls() => {
+                    let clear = [login.password.as_bytes(), &[0]].concat();
+                    let next = self.sequence.wrapping_add(1);
+                    self.send_packet(next, &clear)?;
+                }
                 _ => return Err(Refused::Io(io::Error::other(format!("login: {packet:?}")))),
             }
         }
@@ -237,7 +295,8 @@ impl RawClient {
         let length = (payload.len() as u32).to_le_bytes();
         let mut bytes = vec![length[0], length[1], length[2], sequence];
         bytes.extend_from_slice(payload);
-        self.socket.write_all(&bytes)
+        self.socket.write_all(&bytes)?;
+        self.socket.flush()
     }
 
     /// Any bytes at all.
@@ -313,8 +372,14 @@ impl RawClient {
         match &self.socket {
             Socket::Tcp(s) => s.set_read_timeout(Some(limit)),
             Socket::Unix(s) => s.set_read_timeout(Some(limit)),
+            Socket::Tls(s) => s.sock.set_read_timeout(Some(limit)),
+            Socket::None => Ok(()),
         }
         .expect("a socket takes a timeout");
+    }
+
+    fn is_tls(&self) -> bool {
+        matches!(self.socket, Socket::Tls(_))
     }
 
     /// Half-close: the peer sees our end, we can still read.
@@ -322,9 +387,20 @@ impl RawClient {
         match &self.socket {
             Socket::Tcp(s) => s.shutdown(Shutdown::Write),
             Socket::Unix(s) => s.shutdown(Shutdown::Write),
+            Socket::Tls(s) => s.sock.shutdown(Shutdown::Write),
+            Socket::None => Ok(()),
         }
         .ok();
     }
+}
+
+/// Protocol::SSLRequest of a plain client.
+pub fn ssl_request() -> Vec<u8> {
+    let mut body = (BASE | cap::SSL as u32).to_le_bytes().to_vec();
+    body.extend((64u32 << 20).to_le_bytes());
+    body.push(45);
+    body.extend([0; 23]);
+    body
 }
 
 pub fn tcp(port: u16) -> io::Result<TcpStream> {

@@ -18,6 +18,7 @@ pub const CAPABILITIES: u64 = DEPRECATE_EOF | MULTI_RESULTS | SESSION_TRACK;
 pub fn settings() -> Proxy {
     Proxy {
         listen: Vec::new(),
+        tls: None,
         admin: None,
         http: None,
         workers: Workers::Auto,

@@ -1,5 +1,6 @@
 //! The example files and the reference agree with the parser.
-use super::{good, no_files, BASE};
+use super::tls::certificates;
+use super::{good, BASE};
 use crate::config::{examine, load, Config, Listen};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,32 +16,23 @@ fn example(name: &str) -> Config {
 /// Every key of the parser: the text has one section of each kind.
 fn known_keys() -> BTreeSet<String> {
     let monitor = "name = \"main\"\nmonitor = { user = \"m\", password = \"p\" }";
-    let text = BASE.replacen("name = \"main\"", monitor, 1)
-        + "
-[limits]
-[[policy]]
-name = \"p\"
-action = \"deny\"
-opaque = true
-" + "[[database]]
-name = \"b\"
-group = \"main\"
-" + "[[table]]
-name = \"b.t\"
-method = \"hash\"
-key = \"k\"
-shards = [{ group = \"main\" }]
-" + "
-[audit]
-file = \"a\"
-[statistics]
-";
-    let examined = examine(&text, "test.toml", &no_files);
+    let listen = "[{ address = \"127.0.0.1:6033\" }]";
+    let tls = "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n\n[[group]]";
+    let text = BASE
+        .replacen("name = \"main\"", monitor, 1)
+        .replacen("[\"127.0.0.1:6033\"]", listen, 1)
+        .replacen("[[group]]", tls, 1)
+        + "\n[limits]\n[[policy]]\nname = \"p\"\naction = \"deny\"\nopaque = true\n"
+        + "[[database]]\nname = \"b\"\ngroup = \"main\"\n"
+        + "[[table]]\nname = \"b.t\"\nmethod = \"hash\"\nkey = \"k\"\nshards = [{ group = \"main\" }]\n"
+        + "\n[audit]\nfile = \"a\"\n[statistics]\n";
+    let examined = examine(&text, "test.toml", &certificates);
     assert!(examined.result.is_ok());
     let sections = [
         "proxy",
         "group",
         "user",
+        "tls",
         "limits",
         "policy",
         "database",
@@ -146,7 +138,8 @@ fn the_full_example_loads_and_shows_the_defaults() {
     assert!(full
         .proxy
         .listen
-        .contains(&Listen::Unix("/run/umpire/umpire.sock".into())));
+        .iter()
+        .any(|at| at.address == Listen::Unix("/run/umpire/umpire.sock".into())));
     let mut proxy = full.proxy;
     proxy.listen = minimal.proxy.listen.clone();
     (proxy.admin, proxy.http) = (None, None);

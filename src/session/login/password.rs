@@ -2,8 +2,6 @@
 use super::{greeting_plugin, Claim, Dialogue, Refused};
 use crate::backend::Password;
 use crate::config::Secret;
-use crate::net::Peer;
-use crate::session::registry::Entry;
 use crate::session::shared::Shared;
 use crate::topology::Greeting;
 use crate::wire::auth::{caching_sha2, native, new_scramble, CACHING_SHA2, NATIVE};
@@ -88,7 +86,6 @@ fn without_nul(auth: Vec<u8>) -> Vec<u8> {
 pub(super) async fn check(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,
-    entry: &Entry,
     evidence: &mut Evidence,
     secret: &Secret,
     proven: &OnceLock<Box<[u8]>>,
@@ -109,7 +106,7 @@ pub(super) async fn check(
                 salt,
                 digest,
             };
-            check_stored(dialogue, shared, entry, evidence, stored, proven).await
+            check_stored(dialogue, shared, evidence, stored, proven).await
         }
         // stands for an account of the servers, which has a secret of its own
         Secret::Server => Ok(None),
@@ -150,7 +147,6 @@ struct Stored<'a> {
 async fn check_stored(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,
-    entry: &Entry,
     evidence: &mut Evidence,
     stored: Stored<'_>,
     proven: &OnceLock<Box<[u8]>>,
@@ -167,7 +163,7 @@ async fn check_stored(
         return Ok(matches_stored(b"", &stored).then(|| Password::Plain(Box::default())));
     }
     if evidence.clear.is_none() {
-        evidence.clear = clear(dialogue, shared, entry, scramble).await?;
+        evidence.clear = clear(dialogue, shared, scramble).await?;
     }
     let clear = evidence.clear.as_deref();
     Ok(clear.filter(|p| matches_stored(p, &stored)).map(|p| {
@@ -181,7 +177,6 @@ async fn check_stored(
 async fn clear(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,
-    entry: &Entry,
     scramble: &[u8; 20],
 ) -> Result<Option<Vec<u8>>, Refused> {
     dialogue.send(&FULL_AUTH);
@@ -192,9 +187,11 @@ async fn clear(
         dialogue.send(&key);
         answer = dialogue.receive().await?;
     }
-    // a Unix socket is a secure transport: the client sends the password itself
-    Ok(match (&entry.peer, answer.split_last()) {
-        (Peer::Unix, Some((0, password))) if answer.len() < 256 => Some(password.to_vec()),
+    // over a private connection the client sends the password itself
+    Ok(match answer.split_last() {
+        Some((0, password)) if dialogue.is_private() && answer.len() < 256 => {
+            Some(password.to_vec())
+        }
         _ => shared.keys.decrypt_password(&answer, scramble),
     })
 }

@@ -151,7 +151,12 @@ impl World {
     pub async fn client_in(&self, schema: &str) -> Client {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let session = Socket::from_fd(theirs.into()).expect("the session's end");
-        net::spawn(crate::session::serve(session, self.shared.clone(), false));
+        net::spawn(crate::session::serve(
+            session,
+            self.shared.clone(),
+            0,
+            false,
+        ));
         let mut client = Client {
             socket: Socket::from_fd(ours.into()).expect("the client's end"),
             scramble: [0; 20],
@@ -218,6 +223,7 @@ fn user() -> Arc<User> {
             max_connections: None,
             qps: None,
             limits: config::Limits::default(),
+            tls: config::UserTls::Optional,
         },
         limits: config::Limits::default(),
         process: config::ProcessLimits::default(),

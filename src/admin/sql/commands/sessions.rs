@@ -25,6 +25,7 @@ pub async fn run(handle: &Handle, rest: &str) -> Answer {
         "pinned",
         "server",
         "turns",
+        "tls",
     ]);
     for worker in silent(&answers) {
         table.rows.push(no_answer(worker, table.columns.len()));
@@ -95,5 +96,6 @@ fn row(session: SessionInfo) -> Vec<Option<String>> {
         Some(session.pinned),
         session.server,
         Some(session.turns.to_string()),
+        session.tls,
     ]
 }
