@@ -395,6 +395,21 @@ fn fifty_clients_with_their_own_statements_get_their_own_rows() {
     });
 }
 
+/// MariaDB leaves columns out for clients that keep them (CACHE_METADATA) when a statement was executed before on the
+/// connection, also by another session.
+#[test]
+fn a_statement_that_other_sessions_have_executed_brings_its_columns() {
+    cluster();
+    let mut clients: Vec<_> = (0..12).map(|_| Proxy::shared().client()).collect();
+    for _ in 0..3 {
+        for (n, client) in clients.iter_mut().enumerate() {
+            let statement = client.prep("SELECT ? AS kept FROM seq_1_to_2").unwrap();
+            let rows: Vec<usize> = client.exec(&statement, (n,)).unwrap();
+            assert_eq!(rows, [n, n]);
+        }
+    }
+}
+
 #[test]
 fn every_type_of_value_comes_back_as_direct() {
     let cluster = cluster();

@@ -26,9 +26,14 @@ use std::sync::{Arc, OnceLock};
 /// Largest message of a client during login: connection attributes are at most 64 KiB.
 const MESSAGE_LIMIT: usize = 128 * 1024;
 
-/// What Umpire does not speak itself, whatever the servers offer.
-const NOT_OFFERED: u64 =
-    COMPRESS | ZSTD_COMPRESSION | MULTI_FACTOR_AUTH | MARIADB_COM_MULTI | SSL_VERIFY_SERVER_CERT;
+/// What Umpire does not speak itself, whatever the servers offer. With CACHE_METADATA a server leaves out the columns of a
+/// statement that was executed before on the connection: sessions share statements, and this one may not have seen them.
+const NOT_OFFERED: u64 = COMPRESS
+    | ZSTD_COMPRESSION
+    | MULTI_FACTOR_AUTH
+    | MARIADB_COM_MULTI
+    | MARIADB_CACHE_METADATA
+    | SSL_VERIFY_SERVER_CERT;
 /// An odd number, so that neither two generations nor a generation and a fingerprint meet by chance.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// What every client of this century sends, and Umpire needs.
