@@ -9,6 +9,7 @@
 pub mod auth;
 mod bytes;
 pub mod capabilities;
+pub mod column;
 pub mod command;
 pub mod error;
 pub mod handshake;
@@ -17,6 +18,7 @@ pub mod prepare;
 pub mod query;
 pub mod reply;
 pub mod resultset;
+pub mod row;
 pub mod status;
 #[cfg(test)]
 mod testdata;

@@ -1,0 +1,4 @@
+mod numbers;
+mod random;
+mod steps;
+mod world;
