@@ -1,6 +1,6 @@
 //! Column definitions of a result set.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset_column_definition.html>
-use super::bytes::{put_lenenc_bytes, Reader};
+use super::bytes::{put_lenenc, put_lenenc_bytes, Reader};
 use super::capabilities::MARIADB_EXTENDED_METADATA;
 use super::Malformed;
 
@@ -60,6 +60,31 @@ pub struct Column {
     /// See [`flags`].
     pub flags: u16,
     pub decimals: u8,
+}
+
+/// The packet in front of the definitions: their number, and what follows it (a flag under some capabilities).
+///
+/// # Errors
+/// No number, or one that no result has.
+pub fn decode_count(payload: &[u8]) -> Result<(usize, &[u8]), Malformed> {
+    const WHAT: &str = "column count";
+    const MOST: u64 = 0xffff;
+    let mut reader = Reader::new(payload);
+    let count = reader.lenenc(WHAT)?;
+    if count == 0 || count > MOST {
+        return Err(Malformed { what: WHAT });
+    }
+    Ok((count as usize, reader.rest()))
+}
+
+/// `flagged`: the capabilities ask for a byte that says whether definitions follow; they do.
+pub fn encode_count(columns: usize, flagged: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_lenenc(&mut out, columns as u64);
+    if flagged {
+        out.push(1);
+    }
+    out
 }
 
 /// Length of the fixed part.

@@ -1,7 +1,7 @@
 //! Building small text results that the proxy answers itself (admin, local answers).
 //! https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset.html
 
-use super::bytes::{put_lenenc, put_lenenc_bytes};
+use super::bytes::put_lenenc_bytes;
 use super::capabilities::{
     DEPRECATE_EOF, MARIADB_CACHE_METADATA, MARIADB_EXTENDED_METADATA, OPTIONAL_RESULTSET_METADATA,
 };
@@ -53,12 +53,8 @@ pub fn encode(
 }
 
 fn count(columns: usize, capabilities: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_lenenc(&mut out, columns as u64);
-    if capabilities & (OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA) != 0 {
-        out.push(1);
-    }
-    out
+    let flagged = capabilities & (OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA) != 0;
+    super::column::encode_count(columns, flagged)
 }
 
 /// ColumnDefinition41 without a table.
