@@ -64,6 +64,15 @@ pub struct Config {
     pub watching: Arc<Watching>,
 }
 
+/// `cross_shard_transactions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrossShard {
+    /// A statement that would make a transaction use a second group is refused.
+    Refuse,
+    /// COMMIT goes to the groups one after the other; a part that failed is reported.
+    BestEffort,
+}
+
 /// `[proxy]`.
 #[derive(Clone, PartialEq)]
 pub struct Proxy {
@@ -96,6 +105,10 @@ pub struct Proxy {
     pub high_water: usize,
     /// A worker without work looks for some this long before it sleeps. Default 0.
     pub busy_poll: Duration,
+    /// Bytes of rows that one statement on several shards may keep. Default 64 MiB.
+    pub merge_memory: usize,
+    /// Transactions that use several groups. Default "refuse".
+    pub cross_shard: CrossShard,
     /// Largest command of a client (MySQL's max_allowed_packet). Default 1 GiB; 1153 above it.
     pub max_allowed_packet: usize,
     /// A pooled server connection is closed after this age. Default 3600 s.

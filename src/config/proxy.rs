@@ -2,7 +2,7 @@
 use super::secret::{self, Reader};
 use super::walk::{type_name, Findings, Found, Number, Section};
 use super::{tls, value};
-use super::{Listen, Listener, ListenerTls, Proxy, Workers};
+use super::{CrossShard, Listen, Listener, ListenerTls, Proxy, Workers};
 use std::net::SocketAddr;
 use std::time::Duration;
 use toml::de::DeValue;
@@ -35,6 +35,12 @@ const BUSY_POLL: Number = Number {
     unit: "microseconds",
     range: 0..10_001,
     default: 0,
+};
+const MERGE_MEMORY: Number = Number {
+    key: "merge_memory_bytes",
+    unit: "bytes",
+    range: 64 * 1024..(1 << 32),
+    default: 64 * 1024 * 1024,
 };
 const MAX_ALLOWED_PACKET: Number = Number {
     key: "max_allowed_packet",
@@ -99,6 +105,8 @@ pub(super) fn read(
         drain_timeout: in_ms(&mut section, &DRAIN_TIMEOUT),
         high_water: count(&mut section, &HIGH_WATER) as usize,
         busy_poll: Duration::from_micros(section.number(&BUSY_POLL)),
+        merge_memory: count(&mut section, &MERGE_MEMORY) as usize,
+        cross_shard: cross_shard(&mut section, findings),
         max_allowed_packet: count(&mut section, &MAX_ALLOWED_PACKET) as usize,
         server_max_age: in_s(&mut section, &SERVER_MAX_AGE),
         server_idle_timeout: in_s(&mut section, &SERVER_IDLE_TIMEOUT),
@@ -107,6 +115,22 @@ pub(super) fn read(
     };
     section.finish();
     Some(proxy)
+}
+
+fn cross_shard(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> CrossShard {
+    let Some(found) = section.string("cross_shard_transactions") else {
+        return CrossShard::Refuse;
+    };
+    match found.value {
+        "best-effort" => return CrossShard::BestEffort,
+        "refuse" => {}
+        other => findings.error(
+            found.at,
+            &found.key,
+            format!("{other:?} is not one of \"refuse\", \"best-effort\""),
+        ),
+    }
+    CrossShard::Refuse
 }
 
 /// A number whose range fits in 32 bits.

@@ -161,7 +161,17 @@ fn unify(one: &mut Column, other: &Column) -> Result<(), Error> {
         });
     }
     one.length = one.length.max(other.length);
-    one.decimals = one.decimals.max(other.decimals);
+    let number = matches!(
+        one.kind,
+        kind::DECIMAL | kind::NEWDECIMAL | kind::FLOAT | kind::DOUBLE
+    );
+    let time = matches!(one.kind, kind::TIME | kind::DATETIME | kind::TIMESTAMP);
+    one.decimals = if number || time {
+        one.decimals.max(other.decimals)
+    } else {
+        // servers put anything there for text, by how they happened to compute it
+        one.decimals.min(other.decimals)
+    };
     one.flags =
         (one.flags | other.flags) & !flags::NOT_NULL | one.flags & other.flags & flags::NOT_NULL;
     Ok(())

@@ -18,6 +18,7 @@
 //! | `compare.rs` | values by the server's order |
 //! | `group.rs` | aggregates |
 //! | `decimal.rs`, `double.rs` | numbers as the server computes and prints them |
+//! | `literals.rs` | rows as INSERT statements, for a statement that one server runs |
 //! | `error.rs` | what cannot be merged |
 mod compare;
 mod decimal;
@@ -25,6 +26,7 @@ mod double;
 mod error;
 mod group;
 mod layout;
+pub mod literals;
 mod merger;
 #[cfg(test)]
 mod tests;

@@ -79,6 +79,7 @@ pub(super) struct Channel<'a> {
     packets: Packets<'a>,
     phase: Phase,
     silent_left: usize,
+    silent_failed: bool,
     /// Place in `branch.parts`.
     at: usize,
     columns: Vec<Column>,
@@ -92,6 +93,7 @@ impl<'a> Channel<'a> {
             packets: Packets::new(branch.socket, longest),
             phase: Phase::First,
             silent_left: branch.silent,
+            silent_failed: false,
             at: 0,
             columns: Vec::new(),
             failed: false,
@@ -154,7 +156,7 @@ impl<'a> Channel<'a> {
 
     pub fn finish(mut self) -> BranchEnd {
         self.end.clean = !self.is_open() && !self.failed;
-        self.end.prepared = self.silent_left == 0;
+        self.end.prepared = self.silent_left == 0 && !self.silent_failed;
         if let Some(rest) = self.packets.into_rest() {
             // not asked for: the pool sees it and closes the connection
             self.branch.socket.unread(rest);
@@ -194,6 +196,7 @@ impl<'a> Channel<'a> {
             return Ok(None);
         }
         let part = self.part();
+        self.silent_failed |= self.silent_left > 0;
         self.next();
         self.end.error.get_or_insert_with(|| error.clone());
         Err(Failure::Refused { part, error })

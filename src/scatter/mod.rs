@@ -12,9 +12,13 @@
 //! | `packets.rs` | whole payloads out of a socket |
 //! | `rows.rs` | replies with rows, merged |
 //! | `totals.rs` | OK packets, added up |
+//! | `describe.rs` | a statement's columns, before it runs |
+//! | `collect.rs` | rows that stay here |
 //! | `output.rs` | packets for the client |
 //! | `failure.rs` | why a statement ended early |
 mod branch;
+mod collect;
+mod describe;
 mod failure;
 mod output;
 mod packets;
@@ -22,6 +26,8 @@ mod rows;
 mod totals;
 
 pub use branch::{Branch, BranchEnd};
+pub use collect::Collected;
+pub use describe::{describe, Described};
 pub use failure::Failure;
 pub use output::Output;
 pub use rows::{Rows, RowsEnd};
@@ -128,6 +134,11 @@ impl<'a> Scatter<'a> {
         for channel in &self.channels {
             channel.set_deadline(None);
         }
+    }
+
+    /// Some branch must be read to its end.
+    pub fn keeps(&self) -> bool {
+        self.channels.iter().any(|c| c.keep() && c.is_open())
     }
 
     /// How each branch ended, in their order.

@@ -175,6 +175,7 @@ impl Session {
     /// Rolls back, drops all session state, keeps the user.
     pub(super) fn clear_session(&mut self) {
         use super::pins::Pins;
+        self.leave_seats();
         self.statements.clear();
         self.pins = Pins::empty();
         if let Some(lease) = self.held.take() {

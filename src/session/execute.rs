@@ -32,6 +32,14 @@ struct Plan {
 
 impl Session {
     pub(super) async fn execute(&mut self, command: Command) -> Result<(), End> {
+        if self.executes_sharded(&command) {
+            return Box::pin(self.execute_sharded(command)).await;
+        }
+        self.run_execute(command).await
+    }
+
+    /// On the group whose seat is taken.
+    pub(super) async fn run_execute(&mut self, command: Command) -> Result<(), End> {
         let plan = match self.plan_execute(&command) {
             Ok(plan) => plan,
             Err(error) => {
@@ -217,7 +225,7 @@ impl Session {
         Box::pin(self.prepare_on(lease, key, text, state, typed)).await
     }
 
-    async fn prepare_on(
+    pub(super) async fn prepare_on(
         &mut self,
         lease: &mut Lease,
         key: StatementKey,

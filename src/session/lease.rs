@@ -12,6 +12,7 @@ use crate::topology::{Group, Server, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
 use std::future::{poll_fn, Future};
+use std::num::NonZeroU64;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastConnection {
     server: ServerId,
-    id: u64,
+    /// Connections count from 1, which keeps an absent one as small.
+    id: NonZeroU64,
     uses: u64,
 }
 
@@ -157,7 +159,10 @@ impl Session {
             return Ok(None);
         };
         let want = self.want(group, at, false);
-        let lease = self.shared.pools.lease_again(&want, last.id, last.uses);
+        let lease = self
+            .shared
+            .pools
+            .lease_again(&want, last.id.get(), last.uses);
         Ok(lease.map(|lease| self.leased(lease, group, at)))
     }
 
@@ -181,7 +186,8 @@ impl Session {
         snapshot: &'s Snapshot,
     ) -> Result<&'s Arc<Group>, reply::Err> {
         if self.group.epoch != snapshot.epoch {
-            let name = &self.user.config.group;
+            let seat = self.sharded.as_ref().and_then(|s| s.active());
+            let name = seat.map_or(&*self.user.config.group, |name| name);
             let index = snapshot.groups.iter().position(|g| g.name == *name);
             self.group = GroupIndex {
                 epoch: snapshot.epoch,
@@ -324,9 +330,9 @@ impl Session {
             .in_transaction
             .set(self.pins.contains(Pins::TRANSACTION));
         if self.pins.is_empty() {
-            self.last = Some(LastConnection {
+            self.last = NonZeroU64::new(lease.id).map(|id| LastConnection {
                 server: lease.server.id,
-                id: lease.id,
+                id,
                 uses: lease.uses,
             });
             lease.after = After::Return;

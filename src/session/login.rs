@@ -177,7 +177,7 @@ pub async fn login(
     let greeting = group.greeting.clone();
     let scramble = new_scramble();
     let (mode, tls) = offered_tls(&snapshot.proxy, listener);
-    let offered = offered_capabilities(&greeting, tls.is_some());
+    let offered = offered_capabilities(&greeting, tls.is_some(), shared.sharding());
     dialogue.send(&encode_greeting(&greeting, entry.id, scramble, offered));
     let mut payload = dialogue.receive().await?;
     if handshake::is_ssl_request(&payload) {
@@ -370,9 +370,15 @@ pub fn host_of(peer: &Peer) -> String {
     }
 }
 
-fn offered_capabilities(greeting: &Greeting, tls: bool) -> u64 {
+fn offered_capabilities(greeting: &Greeting, tls: bool, sharding: bool) -> u64 {
     let own = if tls { SSL } else { 0 };
-    (greeting.capabilities & !(NOT_OFFERED | SSL)) | ALWAYS_OFFERED | own
+    // merging needs the columns of every result
+    let kept_out = if sharding {
+        OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA
+    } else {
+        0
+    };
+    (greeting.capabilities & !(NOT_OFFERED | SSL | kept_out)) | ALWAYS_OFFERED | own
 }
 
 /// The plugin that clients are greeted with.

@@ -19,6 +19,16 @@ impl Session {
         let Some(statement) = self.statements.get(id) else {
             return Ok(());
         };
+        if statement.sharded {
+            let what = "long data cannot go to sharded tables: bind the value with the EXECUTE";
+            statement.failed = Some(error::own(what));
+            // the next command begins behind it
+            return if command.is_whole() {
+                Ok(())
+            } else {
+                Err(End::Told)
+            };
+        }
         // the session may write before it executes: never on a replica
         let sniffed = Sniffed {
             access: Access::Unsure,

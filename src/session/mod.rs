@@ -26,6 +26,7 @@ pub mod promise;
 mod query;
 mod questions;
 pub mod registry;
+mod sharded;
 pub mod shared;
 mod statements;
 mod sync;
@@ -105,6 +106,8 @@ pub struct Session {
     pools: Box<[(ServerId, PoolRef)]>,
     /// A client that sends no command for this long is closed (its own wait_timeout once it was SET).
     idle_timeout: Duration,
+    /// Seats at other groups than the user's own.
+    sharded: Option<Box<sharded::Sharded>>,
     /// Sync statements are written here before they are sent; kept for its capacity.
     scratch: Vec<u8>,
     /// The running command's place, where their number is limited.
@@ -248,6 +251,7 @@ impl Session {
             group: lease::GroupIndex::default(),
             pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
+            sharded: None,
             scratch: Vec::new(),
             running: None,
             watch: None,
@@ -311,7 +315,7 @@ impl Session {
             Poll::Ready(Err(closed)) => return Poll::Ready(Next::Closed(closed)),
             Poll::Pending => {}
         }
-        if self.shared.draining.get() && !self.pins.leaves_state() {
+        if self.shared.draining.get() && !self.pins.leaves_state() && !self.holds_elsewhere() {
             return Poll::Ready(Next::Stopped);
         }
         Poll::Pending
@@ -369,6 +373,7 @@ impl Session {
     async fn end(mut self: Box<Self>) {
         self.entry.set(Activity::Closing, net::now());
         drop(self.held.take());
+        self.sharded = None;
         self.client.close().await;
     }
 

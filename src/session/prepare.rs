@@ -34,6 +34,9 @@ impl Session {
         if super::query::asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, 0);
         }
+        if let Some(planned) = self.prepares_elsewhere(command.body(), &sniffed) {
+            return Box::pin(self.prepare_sharded(command, sniffed, planned)).await;
+        }
         // to prepare leaves the last statement's counts and warnings, which this one may ask for
         self.release_diagnostics(sniffed.effects).await?;
         let mut attempt = Attempt {
@@ -116,6 +119,7 @@ impl Session {
                 cursor: false,
                 failed: None,
                 checked: self.group.epoch(),
+                sharded: false,
             },
         );
     }

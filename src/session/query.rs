@@ -40,6 +40,29 @@ impl Session {
                 }
             };
         }
+        if self.shared.sharding() && self.may_leave_home(&sniffed, sql) {
+            let snapshot = self.shared.snapshot();
+            let planned = self.plan_text(&snapshot, sql);
+            if !self.stays_home(&planned, &sniffed, &snapshot) {
+                if !command.is_whole() {
+                    let what =
+                        "a statement of more than 256 KiB cannot use sharded tables: split it";
+                    return Err(self.tell_and_end(&error::own(what)));
+                }
+                return Box::pin(self.dispatch(command, sniffed, text_at, planned)).await;
+            }
+        }
+        self.run_query(command, sniffed, text_at).await
+    }
+
+    /// Runs a statement on the group whose seat is taken.
+    pub(super) async fn run_query(
+        &mut self,
+        command: Command,
+        sniffed: Sniffed,
+        text_at: usize,
+    ) -> Result<(), End> {
+        let sql = command.body().get(text_at..).unwrap_or_default();
         if !self.leaves_warnings(&sniffed, sql) {
             self.release_diagnostics(sniffed.effects).await?;
         }

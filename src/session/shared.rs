@@ -3,11 +3,14 @@ use super::admission::Lines;
 use super::known_writes::KnownWrites;
 use super::promise::Promise;
 use super::registry::Registry;
+use super::sharded::KnownColumns;
 use crate::backend::{Account, Password, Pools, StateTable};
 use crate::config::WhenFull;
 use crate::observe::digests::Digests;
 use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
+use crate::plan::{self, Planned, Refusal, Request};
+use crate::sniff::Dialect;
 use crate::topology::Snapshot;
 pub use crate::wire::auth::caching_sha2::KeyPair;
 use ahash::{AHashMap, AHashSet};
@@ -15,6 +18,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+
+type Planner = fn(&Request<'_>) -> Result<Planned, Refusal>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillOutcome {
@@ -72,6 +77,13 @@ pub struct Shared {
     snapshot: RefCell<Rc<Topology>>,
     /// Accounts by name; replaced when the secret changes.
     accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
+    /// What the planner knows of sharded tables' columns.
+    pub columns: KnownColumns,
+    /// Some database or table has a rule.
+    sharding: Cell<bool>,
+    planner: Cell<Planner>,
+    #[cfg(test)]
+    by_hand: Cell<bool>,
     seed: Cell<u64>,
     token: Cell<u64>,
     /// Users that have asked for ROW_COUNT() or FOUND_ROWS().
@@ -112,6 +124,11 @@ impl Shared {
             keys,
             kill_elsewhere,
             draining: Cell::new(false),
+            columns: KnownColumns::default(),
+            sharding: Cell::new(!snapshot.shards.is_empty()),
+            planner: Cell::new(plan::plan),
+            #[cfg(test)]
+            by_hand: Cell::new(false),
             snapshot: RefCell::new(Rc::new(Topology(snapshot))),
             accounts: RefCell::default(),
             seed: Cell::new(rand::random()),
@@ -143,9 +160,37 @@ impl Shared {
         let servers = || snapshot.groups.iter().flat_map(|g| &g.servers);
         self.registry
             .abort_on(&|id| servers().any(|s| s.id == id && !s.health.alive));
+        self.sharding.set(!snapshot.shards.is_empty());
         *self.snapshot.borrow_mut() = Rc::new(Topology(snapshot));
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         waiting.iter().for_each(|w| w.fulfil(()));
+    }
+
+    /// Some database or table has a rule.
+    #[inline]
+    pub fn sharding(&self) -> bool {
+        self.sharding.get()
+    }
+
+    /// Whether a statement may name something that has a rule.
+    pub fn concerns(&self, sql: &[u8], schema: Option<&str>, dialect: Dialect) -> bool {
+        #[cfg(test)]
+        if self.by_hand.get() {
+            return true;
+        }
+        plan::concerns(sql, schema, &self.snapshot.borrow().shards, dialect)
+    }
+
+    pub fn plan(&self, request: &Request<'_>) -> Result<Planned, Refusal> {
+        self.planner.get()(request)
+    }
+
+    /// Plans made by hand.
+    #[cfg(test)]
+    pub fn plan_with(&self, planner: Planner) {
+        self.by_hand.set(true);
+        self.planner.set(planner);
+        self.sharding.set(true);
     }
 
     /// Waits for the next topology; false: the deadline came first.

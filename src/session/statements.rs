@@ -31,6 +31,8 @@ pub struct Statement {
     pub failed: Option<reply::Err>,
     /// Policies were last asked in this epoch of the topology.
     pub checked: u64,
+    /// Planned at each EXECUTE.
+    pub sharded: bool,
 }
 
 impl Statement {

@@ -24,8 +24,8 @@ impl Session {
     /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.
     pub(super) fn write_sync(&mut self, lease: &Lease, out: &Outgoing, gives_id: bool) -> usize {
         let mut count = 0;
-        // a held connection has the session's state
-        if self.pins.is_empty() && !Rc::ptr_eq(&lease.state, &self.state) {
+        // a held connection has the session's state, unless that changed on another group's
+        if !Rc::ptr_eq(&lease.state, &self.state) {
             count += lease.sync_to(&self.state, &mut self.scratch);
         }
         if gives_id {

@@ -1,4 +1,5 @@
 mod allocations;
+mod shards;
 mod turns;
 mod world;
 

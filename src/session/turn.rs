@@ -116,7 +116,8 @@ impl Session {
         }
         let gives_id = out.needs_last_insert_id && !self.own_id;
         // a held connection has the session's state
-        if self.pins.is_empty() || gives_id || out.about_tracking {
+        let behind = !Rc::ptr_eq(&lease.state, &self.state);
+        if self.pins.is_empty() || gives_id || out.about_tracking || behind {
             let count = self.write_sync(lease, &out, gives_id);
             if count > 0 {
                 self.shared.stats.sync_statements.add(count as u64);
@@ -145,7 +146,6 @@ impl Session {
                 Err(broken) => return self.broken(broken, out.read, lease, attempt),
             }
         }
-        debug_assert!(self.pins.is_empty() || Rc::ptr_eq(&lease.state, &self.state));
         lease.state = self.state.clone();
         self.own_id |= gives_id;
         self.pass_reply(lease, &out, attempt).await

@@ -18,6 +18,7 @@ mod kill;
 pub(crate) mod lexer;
 mod literal;
 mod normal;
+mod placeholders;
 mod query;
 mod scan;
 mod set;
@@ -35,6 +36,7 @@ pub use digest::digest;
 pub use facts::{facts, Facts, Judge};
 pub use kill::{kill_target, Kill};
 pub use normal::normalised;
+pub use placeholders::placeholders;
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
 pub use user_variables::{literal_assignments, Literal};
 

@@ -33,6 +33,8 @@ pub fn settings() -> Proxy {
         drain_timeout: Duration::from_secs(5),
         high_water: 1 << 18,
         busy_poll: Duration::ZERO,
+        merge_memory: 1 << 26,
+        cross_shard: crate::config::CrossShard::Refuse,
         max_allowed_packet: 1 << 30,
         server_max_age: Duration::from_secs(3600),
         server_idle_timeout: Duration::from_secs(300),

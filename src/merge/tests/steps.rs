@@ -310,7 +310,7 @@ fn lengths_are_the_longest_and_not_null_holds_only_for_all() {
 
 #[test]
 fn rows_of_the_wrong_shape_are_malformed_and_never_panic() {
-    let columns = vec![vec![column("a", kind::LONGLONG), column("b", kind::TIME)]];
+    let columns = [vec![column("a", kind::LONGLONG), column("b", kind::TIME)]];
     let merge = Merge {
         order: vec![up(0), key(1, Compare::Time, false)],
         ..Merge::default()

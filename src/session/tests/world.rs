@@ -143,6 +143,31 @@ impl World {
         World { shared, user }
     }
 
+    /// A group for each of these, "main" and then "g1", "g2", …
+    pub fn of_groups(mocks: &[&Mock], change: impl FnOnce(&mut config::Proxy)) -> World {
+        let world = World::with(mocks[0], None, change);
+        let mut groups = world.shared.snapshot().groups.clone();
+        for (at, mock) in mocks.iter().enumerate().skip(1) {
+            groups.push(Arc::new(Group {
+                name: format!("g{at}"),
+                index: at,
+                ..group(vec![server(10 + at as u32, mock, Role::Primary)])
+            }));
+        }
+        let snapshot = Snapshot {
+            epoch: 2,
+            proxy: world.shared.snapshot().proxy.clone(),
+            groups,
+            users: world.shared.snapshot().users.clone(),
+            shards: Arc::default(),
+            shared: world.shared.snapshot().shared.clone(),
+            watch: world.shared.snapshot().watch.clone(),
+            defaults: world.shared.snapshot().defaults.clone(),
+        };
+        world.shared.set_snapshot(Arc::new(snapshot));
+        world
+    }
+
     pub async fn client(&self) -> Client {
         self.client_in("").await
     }

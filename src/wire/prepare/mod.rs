@@ -8,6 +8,9 @@ use std::ops::Range;
 
 #[cfg(test)]
 mod tests;
+mod values;
+
+pub use values::{encode_execute, Bound};
 
 /// EXECUTE flag under QUERY_ATTRIBUTES: the parameter section is there even without parameters.
 const PARAMETER_COUNT_AVAILABLE: u8 = 8;

@@ -1,0 +1,162 @@
+//! What the planner asks of a table, and is told.
+use super::reply::Told;
+use super::used::Used;
+use crate::plan::Columns;
+use crate::relay::Command;
+use crate::scatter::{Failure, Scatter};
+use crate::session::commands::NEUTRAL;
+use crate::session::lease::Attempt;
+use crate::session::Session;
+use crate::sniff::{Access, Sniffed};
+use crate::topology::ShardMap;
+use crate::wire::error;
+use crate::wire::row::{walk_text, Span};
+use ahash::AHashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A column that was added elsewhere is known after this long at the latest.
+const KEPT: Duration = Duration::from_secs(30);
+/// Bytes of an answer.
+const LONGEST: usize = 4 << 20;
+/// Tables whose columns are kept.
+const MOST: usize = 4096;
+
+/// Columns of tables, by logical schema and name. Per worker.
+#[derive(Default)]
+pub struct KnownColumns(RefCell<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// Under which rules they were learnt.
+    map: Option<Arc<ShardMap>>,
+    tables: AHashMap<(String, String), (Instant, Rc<Columns>)>,
+}
+
+impl KnownColumns {
+    pub fn get(
+        &self,
+        map: &Arc<ShardMap>,
+        schema: &str,
+        table: &str,
+        now: Instant,
+    ) -> Option<Rc<Columns>> {
+        let inner = self.0.borrow();
+        if !inner.map.as_ref().is_some_and(|m| Arc::ptr_eq(m, map)) {
+            return None;
+        }
+        let (since, columns) = inner.tables.get(&(schema.to_owned(), table.to_owned()))?;
+        (now.saturating_duration_since(*since) < KEPT).then(|| columns.clone())
+    }
+
+    fn put(&self, map: &Arc<ShardMap>, table: (String, String), columns: Columns, now: Instant) {
+        let mut inner = self.0.borrow_mut();
+        let same = inner.map.as_ref().is_some_and(|m| Arc::ptr_eq(m, map));
+        if !same || inner.tables.len() >= MOST {
+            inner.map = Some(map.clone());
+            inner.tables.clear();
+        }
+        inner.tables.insert(table, (now, Rc::new(columns)));
+    }
+
+    /// After DDL.
+    pub fn forget(&self) {
+        self.0.borrow_mut().tables.clear();
+    }
+}
+
+const QUESTION: Sniffed = Sniffed {
+    access: Access::Read,
+    ..NEUTRAL
+};
+
+impl Session {
+    /// Asks a group for the columns of a table.
+    pub(super) async fn learn_columns(
+        &mut self,
+        map: &Arc<ShardMap>,
+        table: (String, String),
+        group: &str,
+        question: &str,
+    ) -> Result<(), Told> {
+        self.take_seat(Some(group));
+        let lease = self.lease(&QUESTION, &mut Attempt::default()).await?;
+        let held = !self.pins.is_empty();
+        let mut used = Used::new(self.active_seat(), lease, held);
+        used.parts.push(0);
+        self.write_state(&mut used)?;
+        used.write_query(question.as_bytes());
+        let answer = self.collect(&mut used, LONGEST).await;
+        let end = self.give_back(used);
+        let rows = match answer {
+            Ok(collected) => collected.rows,
+            Err(failure) => {
+                end?;
+                return Err(self.explain_failure(failure, &[]));
+            }
+        };
+        end?;
+        let mut spans = Vec::new();
+        let columns = Columns::read(rows.iter().map(|row| texts(row, &mut spans)));
+        let Some(columns) = columns else {
+            let what = format!(
+                "table {}.{} does not exist on group '{group}': create it there",
+                table.0, table.1
+            );
+            return Err(Told::Error(error::own(&what)));
+        };
+        let now = crate::net::now();
+        self.shared.columns.put(map, table, columns, now);
+        Ok(())
+    }
+
+    /// Runs what is in `used` and reads all its rows.
+    pub(super) async fn collect(
+        &mut self,
+        used: &mut Used,
+        limit: usize,
+    ) -> Result<crate::scatter::Collected, Failure> {
+        let entry = self.entry.clone();
+        let mut stop = |cx: &mut std::task::Context<'_>| entry.poll_stopped(cx);
+        let branch = used.branch();
+        let mut scatter = Scatter::new(vec![branch], Some(&self.client), &mut stop, limit);
+        scatter.send();
+        let outcome = scatter.collect(limit).await;
+        if outcome.is_err() {
+            scatter.quiesce(0, crate::net::now()).await;
+        }
+        let end = scatter.finish().pop().unwrap_or_default();
+        used.end = end;
+        outcome
+    }
+}
+
+/// The eight values of a row; all NULL for one that is none.
+fn texts<'r>(row: &'r [u8], spans: &mut Vec<Span>) -> Vec<Option<&'r [u8]>> {
+    const VALUES: usize = 8;
+    match walk_text(row, VALUES, spans) {
+        Ok(()) => spans.iter().map(|span| span.of(row)).collect(),
+        Err(_) => vec![None; VALUES],
+    }
+}
+
+/// COM_QUERY with another text, as the client's connection would have sent it.
+pub(super) fn command_of(text: &[u8], attributes: bool) -> Command {
+    use crate::wire::packet::frame;
+    use crate::wire::query::NO_ATTRIBUTES;
+    let mut payload = Vec::with_capacity(text.len() + 3);
+    payload.push(crate::wire::command::QUERY);
+    if attributes {
+        payload.extend_from_slice(&NO_ATTRIBUTES);
+    }
+    payload.extend_from_slice(text);
+    let mut out = Vec::with_capacity(payload.len() + 4);
+    frame(&payload, 0, &mut out);
+    Command {
+        bytes: crate::net::Buf::from_vec(out),
+        rest: 0,
+        continued: false,
+    }
+}

@@ -1,0 +1,338 @@
+//! The planner's answer → how the statement runs.
+use super::columns::command_of;
+use super::reply::Told;
+use super::{Last, Session};
+use crate::backend::State;
+use crate::plan::{Part, Plan, Planned, Refusal, Request, Value};
+use crate::relay::Command;
+use crate::session::pins::Pins;
+use crate::session::shared::Topology;
+use crate::session::End;
+use crate::sniff::{Effects, Sniffed, Verb};
+use crate::wire::capabilities::QUERY_ATTRIBUTES;
+use crate::wire::{error, reply};
+use std::rc::Rc;
+
+/// Tables whose columns one statement may ask for.
+const QUESTIONS: usize = 64;
+
+impl Session {
+    /// Whether the planner has to be asked, or other seats have a part in it. Cheap: one pass over the text.
+    pub(in crate::session) fn may_leave_home(&self, sniffed: &Sniffed, sql: &[u8]) -> bool {
+        let schema = self.state.schema.as_deref();
+        let schema = schema.and_then(|s| std::str::from_utf8(s).ok());
+        self.sharded.is_some()
+            || sniffed.effects.contains(Effects::BEGIN)
+            || self.shared.concerns(sql, schema, self.dialect)
+    }
+
+    /// What becomes of a statement; pure but for the columns that are known.
+    pub(in crate::session) fn plan_text(
+        &self,
+        snapshot: &Topology,
+        sql: &[u8],
+    ) -> Result<Planned, Refusal> {
+        self.plan_with(snapshot, sql, None, &self.state)
+    }
+
+    /// As [`Session::plan_text`], of an EXECUTE. `state`: what the session's was when names in it were given their meaning.
+    pub(super) fn plan_with(
+        &self,
+        snapshot: &Topology,
+        sql: &[u8],
+        parameters: Option<&[Value]>,
+        state: &State,
+    ) -> Result<Planned, Refusal> {
+        let home = snapshot
+            .groups
+            .iter()
+            .position(|g| g.name == self.user.config.group);
+        let held = self.sharded.as_ref().and_then(|s| {
+            let seat = s.parked_in_transaction().next()?;
+            let name = seat.group.as_deref()?;
+            snapshot.groups.iter().position(|g| g.name == name)
+        });
+        let now = crate::net::now();
+        let columns = |schema: &str, table: &str| {
+            self.shared
+                .columns
+                .get(&snapshot.shards, schema, table, now)
+        };
+        self.shared.plan(&Request {
+            sql,
+            schema: state
+                .schema
+                .as_deref()
+                .and_then(|s| std::str::from_utf8(s).ok()),
+            map: &snapshot.shards,
+            columns: &columns,
+            parameters,
+            dialect: self.dialect,
+            home: home.unwrap_or(usize::MAX),
+            held,
+            seed: self.shared.seed(),
+        })
+    }
+
+    /// Whether the statement can run as if there were no other group.
+    pub(in crate::session) fn stays_home(
+        &self,
+        planned: &Result<Planned, Refusal>,
+        sniffed: &Sniffed,
+        snapshot: &Topology,
+    ) -> bool {
+        let home = |group: usize| {
+            snapshot
+                .groups
+                .get(group)
+                .is_none_or(|g| g.name == self.user.config.group)
+        };
+        let plain = !sniffed.effects.contains(Effects::BEGIN) && self.sharded.is_none();
+        plain && matches!(planned, Ok(Planned::Whole { group }) if home(*group))
+    }
+
+    /// A statement of a session that uses several groups.
+    pub(in crate::session) async fn dispatch(
+        &mut self,
+        command: Command,
+        sniffed: Sniffed,
+        text_at: usize,
+        planned: Result<Planned, Refusal>,
+    ) -> Result<(), End> {
+        let outcome = self.run_planned(command, &sniffed, text_at, planned).await;
+        self.go_home();
+        self.tell_outcome(outcome)
+    }
+
+    async fn run_planned(
+        &mut self,
+        command: Command,
+        sniffed: &Sniffed,
+        text_at: usize,
+        planned: Result<Planned, Refusal>,
+    ) -> Result<(), Told> {
+        self.release_seats(sniffed.effects).await?;
+        if Self::asks_about_last(sniffed) {
+            return self.ask_last_seat(command, sniffed, text_at).await;
+        }
+        let sql = command.body().get(text_at..).unwrap_or_default().to_vec();
+        match self.settle_plan(&sql, planned, None).await? {
+            Planned::Whole { group } => {
+                let name = self.group_name(group)?;
+                if *name == *self.user.config.group {
+                    self.run_home(command, *sniffed, text_at, &sql).await
+                } else {
+                    self.run_elsewhere(command, *sniffed, text_at, name).await
+                }
+            }
+            Planned::Plan(Plan::Single(part)) => {
+                let name = self.group_name(part.group)?;
+                let command = self.command_for(&part);
+                let text_at = self.text_offset();
+                self.run_elsewhere(command, *sniffed, text_at, name).await
+            }
+            Planned::Plan(Plan::Fanout(fanout)) => {
+                let counts = sniffed.effects.intersects(Effects::CALC_FOUND_ROWS);
+                if counts {
+                    let what = "SQL_CALC_FOUND_ROWS over several shards is not supported: SELECT COUNT(*) instead";
+                    return Err(error::own(what).into());
+                }
+                let outcome = self.fanout(&fanout, sniffed, None).await;
+                if !matches!(
+                    sniffed.verb,
+                    Verb::Select | Verb::Insert | Verb::Update | Verb::Delete
+                ) {
+                    self.shared.columns.forget();
+                }
+                outcome
+            }
+            Planned::Plan(Plan::Gather(gather)) => self.gather(&gather, sniffed, None).await,
+            Planned::Needs { .. } => {
+                Err(error::own("the columns of the sharded tables could not be learnt").into())
+            }
+        }
+    }
+
+    /// Answers what the planner asks until it has a plan.
+    pub(super) async fn settle_plan(
+        &mut self,
+        sql: &[u8],
+        mut planned: Result<Planned, Refusal>,
+        bound: Option<(&[Value], &Rc<State>)>,
+    ) -> Result<Planned, Told> {
+        for _ in 0..QUESTIONS {
+            let (table, group, question) = match planned {
+                Ok(Planned::Needs {
+                    schema,
+                    table,
+                    group,
+                    question,
+                }) => ((schema, table), group, question),
+                Ok(planned) => return Ok(planned),
+                Err(refusal) => return Err(refused(refusal).into()),
+            };
+            let snapshot = self.shared.snapshot();
+            let name = self.group_name(group)?;
+            self.learn_columns(&snapshot.shards, table, &name, &question)
+                .await?;
+            planned = match bound {
+                None => self.plan_text(&snapshot, sql),
+                Some((values, state)) => self.plan_with(&snapshot, sql, Some(values), state),
+            };
+        }
+        Err(error::own("the columns of the sharded tables could not be learnt").into())
+    }
+
+    pub(super) fn group_name(&self, group: usize) -> Result<Rc<str>, Told> {
+        let snapshot = self.shared.snapshot();
+        let group = snapshot.groups.get(group);
+        let name = group.map(|g| Rc::from(&*g.name));
+        name.ok_or_else(|| error::own("a shard's group is no longer configured").into())
+    }
+
+    fn attributes(&self) -> bool {
+        self.server_capabilities() & QUERY_ATTRIBUTES != 0
+    }
+
+    fn text_offset(&self) -> usize {
+        if self.attributes() {
+            crate::wire::query::NO_ATTRIBUTES.len()
+        } else {
+            0
+        }
+    }
+
+    fn command_for(&self, part: &Part) -> Command {
+        command_of(&part.sql, self.attributes())
+    }
+
+    /// On the user's own group, after what has to happen elsewhere.
+    async fn run_home(
+        &mut self,
+        command: Command,
+        sniffed: Sniffed,
+        text_at: usize,
+        sql: &[u8],
+    ) -> Result<(), Told> {
+        self.take_seat(None);
+        if sniffed.effects.contains(Effects::END_TRANSACTION) {
+            self.end_elsewhere(sniffed.verb).await?;
+            self.take_seat(None);
+        } else if self.commits_unseen(&sniffed) {
+            let what = "this statement would commit the open transaction, which also uses other groups: COMMIT or \
+                        ROLLBACK first";
+            return Err(error::own(what).into());
+        } else if matches!(
+            sniffed.verb,
+            Verb::Savepoint | Verb::Release | Verb::Rollback
+        ) {
+            self.savepoint_elsewhere(sql).await?;
+        }
+        self.note_last(Last::Home);
+        let mut sniffed = sniffed;
+        if self.in_open_transaction() {
+            // a read of the transaction stays with the transaction
+            sniffed.access = sniffed.access.max(crate::sniff::Access::Unsure);
+        }
+        self.run_query(command, sniffed, text_at).await?;
+        self.note_transaction(&sniffed, sql);
+        Ok(())
+    }
+
+    /// What a statement of the user's own group means for the others.
+    pub(super) async fn before_home(&mut self, sniffed: &Sniffed, sql: &[u8]) -> Result<(), Told> {
+        self.take_seat(None);
+        if sniffed.effects.contains(Effects::END_TRANSACTION) {
+            self.end_elsewhere(sniffed.verb).await?;
+            self.take_seat(None);
+        } else if self.commits_unseen(sniffed) {
+            let what = "this statement would commit the open transaction, which also uses other groups: COMMIT or \
+                        ROLLBACK first";
+            return Err(error::own(what).into());
+        } else if matches!(
+            sniffed.verb,
+            Verb::Savepoint | Verb::Release | Verb::Rollback
+        ) {
+            self.savepoint_elsewhere(sql).await?;
+        }
+        Ok(())
+    }
+
+    /// On one other group, like any statement.
+    async fn run_elsewhere(
+        &mut self,
+        command: Command,
+        sniffed: Sniffed,
+        text_at: usize,
+        group: Rc<str>,
+    ) -> Result<(), Told> {
+        self.sit_for_single(&group).await?;
+        self.note_single(group);
+        self.run_query(command, sniffed, text_at).await?;
+        self.after_single().await
+    }
+
+    /// Takes the seat of the one group that a statement uses, within the client's transaction.
+    pub(super) async fn sit_for_single(&mut self, group: &str) -> Result<(), Told> {
+        self.may_touch(group, false)?;
+        self.take_seat(Some(group));
+        self.join_transaction().await
+    }
+
+    pub(super) fn note_single(&mut self, group: Rc<str>) {
+        let home = self.active_seat().is_none();
+        self.note_last(if home { Last::Home } else { Last::Group(group) });
+    }
+
+    pub(super) async fn after_single(&mut self) -> Result<(), Told> {
+        if self.active_seat().is_none() {
+            let open = self.pins.contains(Pins::TRANSACTION);
+            if let Some(sharded) = self.sharded.as_mut() {
+                sharded.home_used |= open;
+            }
+        }
+        if self.pins == Pins::INSERT_ID {
+            self.resolve_last_insert_id().await?;
+        }
+        Ok(())
+    }
+
+    /// Questions about the last statement.
+    async fn ask_last_seat(
+        &mut self,
+        command: Command,
+        sniffed: &Sniffed,
+        text_at: usize,
+    ) -> Result<(), Told> {
+        let last = self
+            .sharded
+            .as_ref()
+            .map(|s| s.last.clone())
+            .unwrap_or_default();
+        match last {
+            Last::Home => self.take_seat(None),
+            Last::Group(group) => self.take_seat(Some(&group)),
+            Last::Several { noted } => {
+                let only_warnings = !sniffed
+                    .effects
+                    .intersects(Effects::FOUND_ROWS | Effects::ROW_COUNT);
+                if noted || !only_warnings {
+                    let what = "the last statement ran on several shards: its warnings, ROW_COUNT() and FOUND_ROWS() are \
+                                not kept; the reply itself has the counts";
+                    return Err(error::own(what).into());
+                }
+                self.take_seat(None);
+            }
+        }
+        self.run_query(command, *sniffed, text_at).await?;
+        Ok(())
+    }
+}
+
+pub(super) fn refused(refusal: Refusal) -> reply::Err {
+    reply::Err {
+        code: refusal.code,
+        state: refusal.state,
+        message: refusal.message.into_bytes(),
+    }
+}

@@ -1,0 +1,77 @@
+//! A session whose tables live on several groups.
+//!
+//! A session has one *seat* at each group it has used: the connection it holds there and why. The fields of
+//! [`Session`] are the seat it sits on, at the user's own group between turns; a statement for another group takes that
+//! group's seat and then runs like any other. A statement for several runs on connections of several seats at once
+//! ([`crate::scatter`]).
+//!
+//! | file | job |
+//! |---|---|
+//! | `seats.rs` | changing seats |
+//! | `dispatch.rs` | the planner's answer → how the statement runs |
+//! | `fanout.rs` | several shards at once |
+//! | `used.rs` | the connections of a statement |
+//! | `reply.rs` | what the client gets of it |
+//! | `gather.rs` | rows of several shards brought to one server |
+//! | `prepared.rs` | PREPARE and EXECUTE |
+//! | `transaction.rs` | BEGIN, COMMIT, SAVEPOINT over several groups |
+//! | `columns.rs` | what the planner asks of a table, and is told |
+mod columns;
+mod dispatch;
+mod fanout;
+mod gather;
+mod prepared;
+mod reply;
+mod seats;
+mod transaction;
+mod used;
+
+pub use columns::KnownColumns;
+
+use super::lease::{GroupIndex, LastConnection};
+use super::pins::Pins;
+use super::Session;
+use crate::backend::{Lease, PoolRef};
+use crate::topology::ServerId;
+use std::rc::Rc;
+
+/// What a session needs once it has left its own group. Per session, made when it is needed.
+#[derive(Default)]
+pub(in crate::session) struct Sharded {
+    /// The group whose seat the session sits on; None: the user's own.
+    active: Option<Rc<str>>,
+    /// All other seats.
+    parked: Vec<Seat>,
+    /// The statement that began the client's transaction: a group that joins later begins with it too.
+    begin: Option<Box<[u8]>>,
+    /// SAVEPOINT statements since then.
+    savepoints: Vec<Box<[u8]>>,
+    /// The transaction has used tables of the user's own group.
+    home_used: bool,
+    last: Last,
+}
+
+/// Where the last statement ran: questions about it go there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Home,
+    Group(Rc<str>),
+    /// On several; whether something was said of it (warnings, an error).
+    Several {
+        noted: bool,
+    },
+}
+
+/// A seat that the session does not sit on.
+struct Seat {
+    /// None: at the user's own group.
+    group: Option<Rc<str>>,
+    held: Option<Lease>,
+    pins: Pins,
+    doubts: Box<[u64]>,
+    last: Option<LastConnection>,
+    lent_warnings: bool,
+    index: GroupIndex,
+    pools: Box<[(ServerId, PoolRef)]>,
+}

@@ -1,0 +1,93 @@
+//! What the client gets of a statement on several shards.
+use crate::net::Buf;
+use crate::scatter::{Failure, Output, Totals};
+use crate::session::{End, Session, OF_THE_SESSION};
+use crate::wire::packet::frame;
+use crate::wire::{error, reply, status};
+
+/// Why a statement has no answer.
+#[derive(Debug)]
+pub(in crate::session) enum Told {
+    /// The client gets this.
+    Error(reply::Err),
+    /// The session ends.
+    End(End),
+}
+
+impl From<reply::Err> for Told {
+    fn from(error: reply::Err) -> Told {
+        Told::Error(error)
+    }
+}
+
+impl From<End> for Told {
+    fn from(end: End) -> Told {
+        Told::End(end)
+    }
+}
+
+impl Session {
+    /// The client's words for it. `places`: each part's shard and group.
+    pub(super) fn explain_failure(&self, failure: Failure, places: &[String]) -> Told {
+        let place = |part: usize| match places.get(part) {
+            Some(place) => format!(" ({place})"),
+            None => String::new(),
+        };
+        let error = match failure {
+            Failure::Refused { error, .. } => error,
+            Failure::Client => return Told::End(End::ClientGone),
+            Failure::Stopped => error::query_interrupted(),
+            Failure::Merge(cause) => error::own(&cause.to_string()),
+            Failure::Lost { part, cause } => {
+                tracing::warn!(part, %cause, "a server was lost under a statement on several shards");
+                let mut error = error::server_lost();
+                error.message.extend_from_slice(place(part).as_bytes());
+                error
+            }
+            Failure::Protocol { part, what } => {
+                tracing::error!(part, what, "a shard's reply cannot be used");
+                error::own(&format!(
+                    "a shard's reply cannot be used{}: {what}",
+                    place(part)
+                ))
+            }
+        };
+        Told::Error(error)
+    }
+
+    /// Status flags for a reply of the proxy's own.
+    pub(super) fn reply_status(&self) -> u16 {
+        let in_transaction = if self.in_open_transaction() {
+            status::IN_TRANS
+        } else {
+            0
+        };
+        self.status & OF_THE_SESSION & !status::IN_TRANS | in_transaction
+    }
+
+    /// The OK for added-up changes.
+    pub(super) fn tell_totals(&mut self, totals: &Totals) {
+        let ok = reply::Ok {
+            affected_rows: totals.affected_rows,
+            last_insert_id: totals.last_insert_id,
+            status: self.reply_status(),
+            warnings: totals.warnings,
+            info: totals.info.clone(),
+            ..reply::Ok::default()
+        };
+        let mut packet = Vec::new();
+        frame(&ok.encode(self.capabilities), 1, &mut packet);
+        self.send(Buf::from_vec(packet));
+    }
+
+    /// The end behind the last row.
+    pub(super) fn tell_rows_end(&self, warnings: u16, out: &mut Output<'_>) {
+        let ok = reply::Ok {
+            header: reply::EOF,
+            status: self.reply_status(),
+            warnings,
+            ..reply::Ok::default()
+        };
+        out.packet(&ok.encode(self.capabilities));
+    }
+}

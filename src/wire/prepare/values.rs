@@ -1,0 +1,240 @@
+//! The values of COM_STMT_EXECUTE, one by one: to plan by them, and to bind them to another statement.
+use super::{Execute, PARAMETER_COUNT_AVAILABLE};
+use crate::wire::bytes::{put_lenenc, Reader};
+use crate::wire::capabilities::QUERY_ATTRIBUTES;
+use crate::wire::column::kind;
+use crate::wire::{command, Malformed};
+
+/// One bound value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// Field type.
+    pub kind: u8,
+    pub unsigned: bool,
+    /// As it is in the packet, the length in front included; None: NULL.
+    pub raw: Option<Vec<u8>>,
+}
+
+const UNSIGNED: u8 = 0x80;
+
+impl Execute {
+    /// `payload`: the whole command. `known`: the types that an earlier EXECUTE sent, if this one has none.
+    ///
+    /// # Errors
+    /// Values without types, or not as announced.
+    pub fn values(
+        &self,
+        payload: &[u8],
+        parameters: u16,
+        known: Option<&[u8]>,
+        capabilities: u64,
+    ) -> Result<Vec<Bound>, Malformed> {
+        const WHAT: &str = "parameter values";
+        let malformed = Malformed { what: WHAT };
+        let Some(flag_at) = self.bound_flag_at else {
+            return Ok(Vec::new());
+        };
+        let count = usize::from(parameters);
+        let (types, values_at) = match &self.types {
+            Some(range) => (payload.get(range.clone()), range.end),
+            None => (known, flag_at + 1),
+        };
+        let named = capabilities & QUERY_ATTRIBUTES != 0;
+        let types = read_types(types.ok_or(malformed.clone())?, count, named)?;
+        // attributes may follow the parameters: the bitmap is as long as both need
+        let bitmap = self.bitmap(payload, count, named)?;
+        let mut reader = Reader::new(payload.get(values_at..).ok_or(malformed)?);
+        let mut values = Vec::with_capacity(count);
+        for (i, (kind, unsigned)) in types.into_iter().enumerate() {
+            let null = bitmap.get(i / 8).is_some_and(|b| b & (1 << (i % 8)) != 0);
+            let raw = if null {
+                None
+            } else {
+                Some(raw(&mut reader, kind)?)
+            };
+            values.push(Bound {
+                kind,
+                unsigned,
+                raw,
+            });
+        }
+        Ok(values)
+    }
+
+    fn bitmap<'p>(
+        &self,
+        payload: &'p [u8],
+        count: usize,
+        named: bool,
+    ) -> Result<&'p [u8], Malformed> {
+        const HEAD: usize = 10;
+        let mut reader = Reader::new(payload);
+        reader.take(HEAD, "execute head")?;
+        let mut all = count as u64;
+        if named {
+            all = reader.lenenc("parameter count")?;
+        }
+        let length = usize::try_from(all.div_ceil(8)).unwrap_or(usize::MAX);
+        reader.take(length, "NULL bitmap")
+    }
+}
+
+fn read_types(types: &[u8], count: usize, named: bool) -> Result<Vec<(u8, bool)>, Malformed> {
+    const WHAT: &str = "parameter types";
+    let mut reader = Reader::new(types);
+    let mut out = Vec::with_capacity(count.min(types.len()));
+    for _ in 0..count {
+        let kind = reader.u8(WHAT)?;
+        let flags = reader.u8(WHAT)?;
+        if named {
+            reader.lenenc_bytes(WHAT)?;
+        }
+        out.push((kind, flags & UNSIGNED != 0));
+    }
+    Ok(out)
+}
+
+/// A value with what tells its length.
+fn raw(reader: &mut Reader<'_>, of: u8) -> Result<Vec<u8>, Malformed> {
+    const WHAT: &str = "parameter value";
+    let fixed = match of {
+        kind::TINY => 1,
+        kind::SHORT | kind::YEAR => 2,
+        kind::LONG | kind::INT24 | kind::FLOAT => 4,
+        kind::LONGLONG | kind::DOUBLE => 8,
+        kind::NULL => 0,
+        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => {
+            let length = reader.u8(WHAT)?;
+            let mut out = vec![length];
+            out.extend_from_slice(reader.take(usize::from(length), WHAT)?);
+            return Ok(out);
+        }
+        _ => {
+            let bytes = reader.lenenc_bytes(WHAT)?;
+            let mut out = Vec::with_capacity(bytes.len() + 9);
+            put_lenenc(&mut out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+            return Ok(out);
+        }
+    };
+    reader.take(fixed, WHAT).map(<[u8]>::to_vec)
+}
+
+impl Bound {
+    /// The bytes behind the length, of types that have one.
+    pub fn content(&self) -> Option<&[u8]> {
+        let raw = self.raw.as_deref()?;
+        match self.kind {
+            kind::TINY | kind::SHORT | kind::YEAR | kind::LONG | kind::INT24 | kind::FLOAT => {
+                Some(raw)
+            }
+            kind::LONGLONG | kind::DOUBLE | kind::NULL => Some(raw),
+            kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => raw.get(1..),
+            _ => Reader::new(raw).lenenc_bytes("value").ok(),
+        }
+    }
+}
+
+/// An EXECUTE of another statement with these values, from the command byte on; without a cursor.
+pub fn encode_execute<'b>(
+    id: u32,
+    values: impl ExactSizeIterator<Item = &'b Bound>,
+    capabilities: u64,
+) -> Vec<u8> {
+    let values: Vec<&Bound> = values.collect();
+    let named = capabilities & QUERY_ATTRIBUTES != 0;
+    let mut out = vec![command::STMT_EXECUTE];
+    out.extend_from_slice(&id.to_le_bytes());
+    let counted = named && !values.is_empty();
+    out.push(if counted {
+        PARAMETER_COUNT_AVAILABLE
+    } else {
+        0
+    });
+    out.extend_from_slice(&1u32.to_le_bytes());
+    if values.is_empty() {
+        return out;
+    }
+    if named {
+        put_lenenc(&mut out, values.len() as u64);
+    }
+    let bitmap = out.len();
+    out.resize(bitmap + values.len().div_ceil(8), 0);
+    for (i, value) in values.iter().enumerate() {
+        if value.raw.is_none() {
+            out[bitmap + i / 8] |= 1 << (i % 8);
+        }
+    }
+    out.push(1);
+    for value in &values {
+        out.extend_from_slice(&[value.kind, if value.unsigned { UNSIGNED } else { 0 }]);
+        if named {
+            out.push(0);
+        }
+    }
+    for raw in values.iter().filter_map(|v| v.raw.as_ref()) {
+        out.extend_from_slice(raw);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Vec<Bound> {
+        let bound = |kind, raw: Option<&[u8]>| Bound {
+            kind,
+            unsigned: kind == kind::LONGLONG,
+            raw: raw.map(<[u8]>::to_vec),
+        };
+        vec![
+            bound(kind::LONGLONG, Some(&7u64.to_le_bytes())),
+            bound(0xfd, Some(b"\x03abc")),
+            bound(kind::NULL, None),
+            bound(kind::DATE, Some(b"\x04\xe9\x07\x01\x02")),
+            bound(0xfd, None),
+        ]
+    }
+
+    #[test]
+    fn values_are_read_and_bound_again() {
+        for capabilities in [0, QUERY_ATTRIBUTES] {
+            let values = values();
+            let payload = encode_execute(9, values.iter(), capabilities);
+            let head = Execute::decode(&payload, 5, capabilities).unwrap();
+            assert_eq!(head.statement_id, 9);
+            let back = head.values(&payload, 5, None, capabilities).unwrap();
+            assert_eq!(back, values);
+            assert_eq!(back[1].content(), Some(&b"abc"[..]));
+            assert_eq!(back[3].content(), Some(&b"\xe9\x07\x01\x02"[..]));
+            for cut in 11..payload.len() {
+                let cut = &payload[..cut];
+                let read = Execute::decode(cut, 5, capabilities)
+                    .and_then(|head| head.values(cut, 5, None, capabilities));
+                assert!(read.is_err(), "{} bytes", cut.len());
+            }
+        }
+    }
+
+    #[test]
+    fn types_of_an_earlier_execute_are_used() {
+        let values = [values()[0].clone(), values()[1].clone()];
+        let mut payload = encode_execute(9, values.iter(), 0);
+        let head = Execute::decode(&payload, 2, 0).unwrap();
+        let types = head.types.clone().unwrap();
+        let known = payload[types.clone()].to_vec();
+        payload.drain(types.clone());
+        payload[types.start - 1] = 0;
+        let head = Execute::decode(&payload, 2, 0).unwrap();
+        let read = head.values(&payload, 2, Some(&known), 0).unwrap();
+        assert_eq!(read, values);
+        assert!(head.values(&payload, 2, None, 0).is_err());
+    }
+
+    #[test]
+    fn without_parameters_there_is_only_a_head() {
+        let payload = encode_execute(3, [].iter(), QUERY_ATTRIBUTES);
+        assert_eq!(payload, b"\x17\x03\0\0\0\0\x01\0\0\0");
+    }
+}
