@@ -374,7 +374,7 @@ fn offered_capabilities(greeting: &Greeting, tls: bool, sharding: bool) -> u64 {
     let own = if tls { SSL } else { 0 };
     // merging needs the columns of every result
     let kept_out = if sharding {
-        OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA
+        OPTIONAL_RESULTSET_METADATA
     } else {
         0
     };
