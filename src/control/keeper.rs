@@ -4,7 +4,7 @@
 use super::accounts;
 use super::handle::View;
 use super::health::assess::{assess, writable, Member};
-use super::health::{Liveness, ServerHealth};
+use super::health::{Liveness, Outcome, ServerHealth};
 use super::journal::Order;
 use super::log::{log_service, log_transition};
 use super::reload;
@@ -141,7 +141,9 @@ impl Keeper {
     }
 
     pub(super) fn on_report(&mut self, report: Report) {
-        let Report { address, at, .. } = report;
+        let Report {
+            address, began, at, ..
+        } = report;
         let greeting = report.greeting.map(|greeting| self.sharing(greeting));
         let Some(watched) = self.watched.get_mut(&address) else {
             return;
@@ -158,7 +160,12 @@ impl Keeper {
                 "a check failed while this process did not run: not counted"
             ),
             Some(outcome) => {
-                if let Some(transition) = watched.health.observe(outcome, at) {
+                let answered = matches!(outcome, Outcome::Answered(_));
+                let transition = watched.health.observe(outcome, at);
+                if answered {
+                    watched.health.note_look(began, at);
+                }
+                if let Some(transition) = transition {
                     log_transition(&address, transition, watched.health.trouble());
                 }
             }

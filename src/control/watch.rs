@@ -25,6 +25,8 @@ pub(super) struct Report {
     pub address: Address,
     /// Of the task; reports of a replaced task are stale.
     pub generation: u64,
+    /// When the check began.
+    pub began: Instant,
     pub at: Instant,
     /// None: the process itself stalled, the round proves nothing.
     pub outcome: Option<Outcome>,
@@ -55,6 +57,7 @@ pub(super) async fn watch(
         let report = Report {
             address: address.clone(),
             generation,
+            began: started,
             at,
             outcome: counts.then_some(outcome),
             greeting: prober.learnt(),

@@ -38,6 +38,7 @@ pub fn assess(
 ) -> Vec<Health> {
     let undecided = primary.is_none() && members.iter().any(is_open);
     let context = Context {
+        primary: primary.and_then(|i| Some(members.get(i)?.state)),
         primary_known: primary.is_some(),
         undecided,
         limit,
@@ -55,7 +56,8 @@ fn is_open(member: &Member<'_>) -> bool {
     member.role == Role::Primary && member.state.liveness() == Liveness::Unknown
 }
 
-struct Context {
+struct Context<'a> {
+    primary: Option<&'a ServerHealth>,
     primary_known: bool,
     /// After a start: no other server takes writes before it is known that the configured primary
     /// does not.
@@ -64,7 +66,7 @@ struct Context {
     now: Instant,
 }
 
-fn health(member: &Member<'_>, is_primary: bool, context: &Context) -> Health {
+fn health(member: &Member<'_>, is_primary: bool, context: &Context<'_>) -> Health {
     let state = member.state;
     let dead = Health {
         alive: false,
@@ -76,7 +78,9 @@ fn health(member: &Member<'_>, is_primary: bool, context: &Context) -> Health {
     if !state.is_alive() {
         return dead;
     }
-    let held_back = context.undecided && member.role != Role::Primary;
+    let unsure = |primary: &ServerHealth| primary.was_looked_at_before(state);
+    let held_back = (context.undecided && member.role != Role::Primary)
+        || (!is_primary && context.primary.is_some_and(unsure));
     let live = Health {
         alive: true,
         writable: writable(member) && !held_back,
@@ -98,7 +102,7 @@ fn replica(
     live: Health,
     replication: &Replication,
     state: &ServerHealth,
-    context: &Context,
+    context: &Context<'_>,
 ) -> Health {
     let verdict = match replication {
         Replication::NotConfigured => Verdict::no("replicates from no server"),
@@ -147,7 +151,7 @@ impl Verdict {
     }
 }
 
-fn by_lag(lag: Option<Duration>, context: &Context) -> Verdict {
+fn by_lag(lag: Option<Duration>, context: &Context<'_>) -> Verdict {
     match lag {
         None => Verdict::no("the server does not know how far it is behind"),
         Some(lag) if lag > context.limit => Verdict {
@@ -168,7 +172,12 @@ fn by_lag(lag: Option<Duration>, context: &Context) -> Verdict {
 }
 
 /// The SQL thread has applied all that was fetched, but nothing more is being fetched.
-fn without_source(io: IoThread, error: &str, since: Option<Instant>, context: &Context) -> Verdict {
+fn without_source(
+    io: IoThread,
+    error: &str,
+    since: Option<Instant>,
+    context: &Context<'_>,
+) -> Verdict {
     let lag = since.map(|since| context.now.saturating_duration_since(since));
     if !context.primary_known {
         let reason = "its source is gone; reads go on".to_string();

@@ -99,6 +99,10 @@ pub struct ServerHealth {
     trouble: String,
     /// The last check was declined.
     declined: bool,
+    /// When the last check that was answered began.
+    looked: Option<Instant>,
+    /// When the first of the checks in a row ended that found it to take writes.
+    writable_since: Option<Instant>,
 }
 
 impl Default for ServerHealth {
@@ -112,6 +116,8 @@ impl Default for ServerHealth {
             source_lost: None,
             trouble: "not checked yet".into(),
             declined: false,
+            looked: None,
+            writable_since: None,
         }
     }
 }
@@ -138,6 +144,25 @@ impl ServerHealth {
             from,
             to: self.liveness,
         })
+    }
+
+    /// Notes when the check that [`ServerHealth::observe`] was told of just now ran.
+    pub fn note_look(&mut self, began: Instant, ended: Instant) {
+        let Some(facts) = &self.facts else { return };
+        self.looked = Some(began);
+        self.writable_since = match facts.read_only {
+            true => None,
+            false => self.writable_since.or(Some(ended)),
+        };
+    }
+
+    /// Whether the last look at this server began before the other one was first found to take writes: the two may have
+    /// changed places since, and the next look tells.
+    pub fn was_looked_at_before(&self, other: &ServerHealth) -> bool {
+        match (self.looked, other.writable_since) {
+            (Some(looked), Some(since)) => looked < since,
+            _ => false,
+        }
     }
 
     pub fn liveness(&self) -> Liveness {

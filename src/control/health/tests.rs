@@ -312,3 +312,19 @@ fn without_a_monitor_roles_are_trusted_and_answers_are_health() {
         ]
     );
 }
+
+#[test]
+fn a_second_writable_server_counts_after_the_next_look_at_the_primary() {
+    let began = Instant::now();
+    let at = |ms| began + Duration::from_millis(ms);
+    let mut states = [after([primary()]), after([primary()])];
+    states[0].note_look(at(0), at(1));
+    states[1].note_look(at(2), at(3));
+    let second = |states: &[ServerHealth]| {
+        assess(&members(states), Some(0), Duration::from_secs(5), at(9)).remove(1)
+    };
+    assert!(!second(&states).writable, "they may have changed places");
+    states[0].note_look(at(4), at(5));
+    states[1].note_look(at(6), at(7));
+    assert!(second(&states).writable, "both were, at once");
+}

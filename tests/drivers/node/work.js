@@ -25,7 +25,7 @@ const text = (e) => String(e.sqlMessage || e.message).split('\n')[0].replace(/\(
 
 const settings = (more = {}) => ({
   host: E.DB_HOST, port: Number(E.DB_PORT), user: E.DB_USER, password: E.DB_PASSWORD, database: E.DB_NAME,
-  charset: which === 'mariadb' ? undefined : 'utf8mb4', multipleStatements: true, ...more,
+  charset: which === 'mariadb' ? undefined : 'utf8mb4', multipleStatements: true, connectTimeout: 30000, ...more,
   ...(which === 'mariadb' ? { permitLocalInfile: true, checkNumberRange: false, bigIntAsNumber: false } : { supportBigNumbers: true, bigNumberStrings: true }),
   ...(which === 'mysql2' ? { infileStreamFactory: (path) => fs.createReadStream(path) } : {}),
 });
