@@ -6,20 +6,23 @@
 //! | file | job |
 //! |---|---|
 //! | `load.rs` | file and text → [`Config`], the whole document |
-//! | `proxy.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs`, `audit.rs` | one section or two each |
+//! | `proxy.rs`, `listener.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs`, `audit.rs` | one section or two each |
 //! | `allow_list.rs` | the statements that a policy knows |
 //! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
 //! | `secret.rs` | passwords: in place, in files, hashed |
 //! | `tls.rs`, `tls/` | certificates, keys and what may be done with them |
 //! | `value.rs` | addresses, networks, hashes (pure) |
+//! | `addresses.rs` | where clients may come from |
 //! | `walk.rs` | typed access to the parsed tables; unknown keys |
 //! | `error.rs` | what is wrong, where, and how it is shown |
 //! | `reload.rs` | what a reload cannot change |
+mod addresses;
 mod allow_list;
 mod audit;
 mod error;
 mod group;
 mod limits;
+mod listener;
 mod load;
 mod policy;
 mod proxy;
@@ -33,6 +36,7 @@ mod user;
 mod value;
 mod walk;
 
+pub use addresses::{Addresses, Cidr};
 pub use allow_list::parse as parse_allow_list;
 pub use audit::{Audit, AuditText, Collector, Statistics, Watching, WhenFull};
 pub use error::{ConfigError, Problem};
@@ -93,6 +97,10 @@ pub struct Proxy {
     pub connect_timeout: Duration,
     /// A client's whole login, a server's whole login. Default 10 s.
     pub login_timeout: Duration,
+    /// Failed logins of one address before its further ones are slowed down. Default 10.
+    pub failed_logins_free: u32,
+    /// Longest time between two such logins; zero: they are not slowed down. Default 2 s.
+    pub failed_login_delay: Duration,
     /// A client that sends no command. Default 28800 s (the server's wait_timeout default).
     pub idle_timeout: Duration,
     /// A peer that takes no byte although some are queued for it. Default 60 s.
@@ -138,6 +146,17 @@ impl std::fmt::Debug for Proxy {
 pub struct Listener {
     pub address: Listen,
     pub tls: ListenerTls,
+    /// Clients from elsewhere are refused before they are greeted.
+    pub addresses: Addresses,
+    /// `proxy_protocol`: who comes from here begins with a PROXY header; nobody else may.
+    pub balancers: Vec<Cidr>,
+}
+
+impl Listener {
+    /// Whether connections from this address begin with a PROXY header.
+    pub fn is_balancer(&self, peer: IpAddr) -> bool {
+        self.balancers.iter().any(|network| network.contains(peer))
+    }
 }
 
 /// Whether clients of a listener are encrypted.
@@ -170,11 +189,22 @@ pub enum Listen {
 
 impl std::fmt::Display for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.tls {
-            ListenerTls::Off => self.address.fmt(f),
-            ListenerTls::Optional => write!(f, "{} (TLS optional)", self.address),
-            ListenerTls::Required => write!(f, "{} (TLS required)", self.address),
+        self.address.fmt(f)?;
+        f.write_str(match self.tls {
+            ListenerTls::Off => "",
+            ListenerTls::Optional => " (TLS optional)",
+            ListenerTls::Required => " (TLS required)",
+        })?;
+        let lists = [
+            ("allow", &self.addresses.allow),
+            ("deny", &self.addresses.deny),
+            ("proxy_protocol", &self.balancers),
+        ];
+        for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            let networks: Vec<_> = list.iter().map(Cidr::to_string).collect();
+            write!(f, " ({key} {})", networks.join(" "))?;
         }
+        Ok(())
     }
 }
 
@@ -289,8 +319,7 @@ pub struct User {
     pub secret: Secret,
     /// Default group.
     pub group: String,
-    /// Client networks; empty: any.
-    pub allow: Vec<Cidr>,
+    pub addresses: Addresses,
     /// Client connections of this user over all workers; one more gets 1203 (42000).
     pub max_connections: Option<u32>,
     /// Statements per second, held by added latency.
@@ -320,35 +349,5 @@ pub enum Secret {
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")
-    }
-}
-
-/// A network of client addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cidr {
-    pub address: IpAddr,
-    /// Leading bits that count: 0..=32 for IPv4, 0..=128 for IPv6.
-    pub prefix: u8,
-}
-
-impl Cidr {
-    /// Whether `client` is in this network. An IPv4 client that reached an IPv6 listener
-    /// (`::ffff:a.b.c.d`) is matched as IPv4.
-    pub fn contains(&self, client: IpAddr) -> bool {
-        match (self.address, client.to_canonical()) {
-            (IpAddr::V4(net), IpAddr::V4(ip)) => {
-                let mask = u32::MAX
-                    .checked_shl(32 - u32::from(self.prefix))
-                    .unwrap_or(0);
-                u32::from(net) & mask == u32::from(ip) & mask
-            }
-            (IpAddr::V6(net), IpAddr::V6(ip)) => {
-                let mask = u128::MAX
-                    .checked_shl(128 - u32::from(self.prefix))
-                    .unwrap_or(0);
-                u128::from(net) & mask == u128::from(ip) & mask
-            }
-            _ => false,
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The section `[proxy]`.
 use super::secret::{self, Reader};
 use super::walk::{type_name, Findings, Found, Number, Section};
-use super::{tls, value};
+use super::{listener, tls, value};
 use super::{CrossShard, Listen, Listener, ListenerTls, Proxy, Workers};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,6 +20,13 @@ const MAX_CONNECTIONS: Number = Number {
 };
 const CONNECT_TIMEOUT: Number = milliseconds("connect_timeout_ms", 1, 3_000);
 const LOGIN_TIMEOUT: Number = milliseconds("login_timeout_ms", 1, 10_000);
+const FAILED_LOGINS_FREE: Number = Number {
+    key: "failed_logins_free",
+    unit: "logins",
+    range: 1..1_000_001,
+    default: 10,
+};
+const FAILED_LOGIN_DELAY: Number = milliseconds("failed_login_delay_ms", 0, 2_000);
 const IDLE_TIMEOUT: Number = seconds("idle_timeout_s", 28_800);
 const WRITE_TIMEOUT: Number = milliseconds("write_timeout_ms", 1, 60_000);
 const LEASE_TIMEOUT: Number = milliseconds("lease_timeout_ms", 1, 10_000);
@@ -81,7 +88,7 @@ pub(super) fn read(
         .has("tls")
         .then(|| tls.as_ref().map_or(ListenerTls::Optional, |t| t.mode));
     let mut section = top.table("proxy")?;
-    let listen = listeners(&mut section, offered, findings);
+    let listen = listener::read(&mut section, offered, findings);
     let admin = service(&mut section, "admin", findings);
     let http = service(&mut section, "http", findings);
     let admin_user = admin_user(&mut section, findings);
@@ -99,6 +106,8 @@ pub(super) fn read(
         max_connections: count(&mut section, &MAX_CONNECTIONS),
         connect_timeout: in_ms(&mut section, &CONNECT_TIMEOUT),
         login_timeout: in_ms(&mut section, &LOGIN_TIMEOUT),
+        failed_logins_free: count(&mut section, &FAILED_LOGINS_FREE),
+        failed_login_delay: in_ms(&mut section, &FAILED_LOGIN_DELAY),
         idle_timeout: in_s(&mut section, &IDLE_TIMEOUT),
         write_timeout: in_ms(&mut section, &WRITE_TIMEOUT),
         lease_timeout: in_ms(&mut section, &LEASE_TIMEOUT),
@@ -162,81 +171,6 @@ const fn seconds(key: &'static str, default: u64) -> Number {
         range: 1..YEAR_S + 1,
         default,
     }
-}
-
-/// Addresses, each by itself or in a table with what holds for its clients. `offered`: what `[tls]` says.
-fn listeners(
-    section: &mut Section<'_, '_>,
-    offered: Option<ListenerTls>,
-    findings: &Findings<'_>,
-) -> Vec<Found<Listener>> {
-    let expected = "a list of addresses, or of tables with an address";
-    let members = section.list("listen", expected).unwrap_or_default();
-    if section.lacks_members("listen") {
-        let message = "needs at least one address for clients, such as [\"0.0.0.0:6033\"]";
-        findings.error(section.at, &section.path_of("listen"), message);
-    }
-    let mut listeners: Vec<Found<Listener>> = Vec::new();
-    for member in members {
-        let Some(found) = listener(section, member, offered, findings) else {
-            continue;
-        };
-        let address = &found.value.address;
-        if listeners
-            .iter()
-            .any(|other| other.value.address == *address)
-        {
-            findings.error(
-                found.at,
-                &found.key,
-                format!("{address} is in the list twice"),
-            );
-        } else {
-            listeners.push(found);
-        }
-    }
-    listeners
-}
-
-fn listener(
-    section: &Section<'_, '_>,
-    member: Found<&DeValue<'_>>,
-    offered: Option<ListenerTls>,
-    findings: &Findings<'_>,
-) -> Option<Found<Listener>> {
-    let usual = offered.unwrap_or(ListenerTls::Off);
-    if let DeValue::String(text) = member.value {
-        let text = Found {
-            value: text.as_ref(),
-            at: member.at,
-            key: member.key,
-        };
-        return listen_address(text, usual, findings);
-    }
-    let mut table = section.open_member("listen", "an address or a table", member)?;
-    let address = table.required("address", "where clients connect, such as \"0.0.0.0:6033\"");
-    let tls = tls::listener_mode(&mut table, "tls", findings);
-    if let (Some(ListenerTls::Optional | ListenerTls::Required), None) = (tls, offered) {
-        let at = table.string("tls")?;
-        tls::needs_section(&at, findings);
-    }
-    table.finish();
-    listen_address(address?, tls.unwrap_or(usual), findings)
-}
-
-fn listen_address(
-    text: Found<&str>,
-    tls: ListenerTls,
-    findings: &Findings<'_>,
-) -> Option<Found<Listener>> {
-    let address = value::listen(text.value)
-        .map_err(|message| findings.error(text.at, &text.key, message))
-        .ok()?;
-    Some(Found {
-        value: Listener { address, tls },
-        at: text.at,
-        key: text.key,
-    })
 }
 
 /// The address of `admin` or `http`.

@@ -64,6 +64,8 @@ fn the_least_configuration_has_the_documented_defaults() {
         [Listener {
             address: Listen::Tcp("127.0.0.1:6033".parse().unwrap()),
             tls: ListenerTls::Off,
+            addresses: Addresses::default(),
+            balancers: Vec::new(),
         }]
     );
     assert_eq!((proxy.admin, proxy.http), (None, None));
@@ -113,7 +115,7 @@ fn the_least_configuration_has_the_documented_defaults() {
         [(0, 200), (1, 200)]
     );
     let user = &config.users[0];
-    assert!(user.allow.is_empty() && user.max_connections.is_none() && user.qps.is_none());
+    assert!(user.addresses.is_empty() && user.max_connections.is_none() && user.qps.is_none());
     assert!(user.secret == Secret::Plain("secret".into()));
 }
 
@@ -129,7 +131,7 @@ fn given_values_reach_their_fields() {
     )
     .replace(
         "password = \"secret\"",
-        "password = \"secret\"\nqps = 5\nmax_connections = 6\nallow = [\"10.0.0.0/8\"]",
+        "password = \"secret\"\nqps = 5\nmax_connections = 6\nallow = [\"10.0.0.0/8\"]\ndeny = [\"10.0.0.1\"]",
     );
     let config = good(&text);
     assert_eq!(config.proxy.workers, Workers::Cpus(vec![2, 3]));
@@ -146,7 +148,9 @@ fn given_values_reach_their_fields() {
         (config.users[0].qps, config.users[0].max_connections),
         (Some(5), Some(6))
     );
-    assert!(config.users[0].allow[0].contains("10.9.8.7".parse().unwrap()));
+    let addresses = &config.users[0].addresses;
+    assert!(addresses.admit("10.9.8.7".parse().unwrap()));
+    assert!(!addresses.admit("10.0.0.1".parse().unwrap()));
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn an_unknown_key_of_a_server_is_named_with_the_path_to_it() {
 fn a_key_unlike_any_other_gets_the_list_of_those_known() {
     let text = with("name = \"app\"", "zzz = 1");
     let expected = "test.toml:14:1: user[0].zzz: unknown key; known here: name, group, password_hash, \
-                    password_file, password, allow, tls, max_connections, qps, max_running, max_execution_time_ms, \
+                    password_file, password, allow, deny, tls, max_connections, qps, max_running, max_execution_time_ms, \
          max_result_rows, max_result_bytes, idle_transaction_timeout_ms, max_allowed_packet";
     assert_only_error(&text, expected);
 }

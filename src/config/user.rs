@@ -1,8 +1,9 @@
 //! The sections `[[user]]`.
 use super::group::known_group;
 use super::secret::{self, Reader};
-use super::walk::{Findings, Found, Section};
-use super::{limits, tls, value, Accounts, Cidr, Group, Limits, Secret, User, UserTls};
+use super::walk::{Findings, Section};
+use super::{addresses, limits, tls};
+use super::{Accounts, Addresses, Group, Limits, Secret, User, UserTls};
 use std::collections::HashMap;
 
 /// Longest user name in characters: MariaDB's limit (MySQL's is 32).
@@ -52,7 +53,7 @@ fn user(
         secret: secret::user(&mut section, by_server, findings, secrets)
             .unwrap_or(Secret::Plain(String::new())),
         group,
-        allow: allow(&mut section, findings),
+        addresses: addresses::read(&mut section, findings),
         max_connections: None,
         qps: None,
         limits: Limits::default(),
@@ -70,7 +71,7 @@ impl User {
             name: name.to_owned(),
             secret: Secret::Server,
             group: group.to_owned(),
-            allow: Vec::new(),
+            addresses: Addresses::default(),
             max_connections: None,
             qps: None,
             limits: Limits::default(),
@@ -110,25 +111,4 @@ fn group(section: &mut Section<'_, '_>, groups: &[Group], findings: &Findings<'_
     };
     known_group(&found, groups, findings);
     found.value.to_owned()
-}
-
-fn allow(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Vec<Cidr> {
-    let Some(texts) = section.strings("allow") else {
-        return Vec::new();
-    };
-    // an empty list reads as "nobody" but would mean "anybody"
-    if section.lacks_members("allow") {
-        findings.error(
-            section.at,
-            &section.path_of("allow"),
-            "is empty; leave it out to allow every address",
-        );
-    }
-    let parse = |text: Found<&str>| {
-        let parsed = value::cidr(text.value);
-        parsed
-            .map_err(|message| findings.error(text.at, &text.key, message))
-            .ok()
-    };
-    texts.into_iter().filter_map(parse).collect()
 }

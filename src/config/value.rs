@@ -63,7 +63,14 @@ pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
             "{text:?} has bits behind its prefix; did you mean \"{network}/{prefix}\"?"
         ));
     }
-    Ok(Cidr { address, prefix })
+    Ok(match (address.to_canonical(), prefix.checked_sub(96)) {
+        // written as the addresses that IPv4 is mapped to
+        (IpAddr::V4(v4), Some(prefix)) if address.is_ipv6() => Cidr {
+            address: IpAddr::V4(v4),
+            prefix,
+        },
+        _ => Cidr { address, prefix },
+    })
 }
 
 /// `*` and 40 hex digits (mysql_native_password), or `$A$005$…` (caching_sha2_password); either

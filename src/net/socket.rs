@@ -6,6 +6,7 @@ use super::{clock, options, Peer};
 use std::future::poll_fn;
 use std::io;
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -170,6 +171,11 @@ impl Socket {
             driver::with(|driver| driver.linger(self.index));
             std::mem::forget(self);
         }
+    }
+
+    /// Who is behind the other end, where that is a balancer that has told it.
+    pub fn name_peer(&self, address: SocketAddr) {
+        driver::with(|driver| driver.slots[self.index as usize].peer = Peer::Tcp(address));
     }
 
     pub fn peer(&self) -> Peer {

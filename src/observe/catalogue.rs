@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 31] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 34] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),
@@ -38,6 +38,21 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 31] = [
         names::CLIENTS_REFUSED,
         "Client connections refused for a limit",
         |s| s.clients_refused.get(),
+    ),
+    counter(
+        names::CLIENTS_DENIED,
+        "Clients refused for their address",
+        |s| s.clients_denied.get(),
+    ),
+    counter(
+        names::PROXY_HEADERS_REFUSED,
+        "Connections closed for a PROXY header that was wrong, missing, or not trusted",
+        |s| s.proxy_headers_refused.get(),
+    ),
+    counter(
+        names::LOGINS_DELAYED,
+        "Logins slowed down or refused for earlier failures of their address",
+        |s| s.logins_delayed.get(),
     ),
     counter(names::LOGINS_FAILED, "Client logins refused", |s| {
         s.logins_failed.get()

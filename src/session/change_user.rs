@@ -119,7 +119,9 @@ impl Session {
                 self.send(error_packet(&error, sequence));
                 return Err(End::Told);
             }
-            Err(Refused::Gone | Refused::Handshake) => return Err(End::ClientGone),
+            Err(Refused::Gone | Refused::Handshake | Refused::ProxyHeader) => {
+                return Err(End::ClientGone)
+            }
         }
         if collation != 0 {
             self.collation = collation;

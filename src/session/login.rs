@@ -6,6 +6,7 @@
 mod known;
 mod password;
 
+use super::arrival;
 use super::registry::Entry;
 use super::shared::Shared;
 use crate::backend::{Account, Password};
@@ -16,6 +17,7 @@ use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
 use crate::wire::capabilities::*;
 use crate::wire::handshake::{self, ChangeUser, Response};
 use crate::wire::packet::{frame, Assembler};
+use crate::wire::proxy_protocol;
 use crate::wire::reply;
 use crate::wire::{error, status, Malformed};
 use known::Known;
@@ -72,13 +74,15 @@ pub enum Refused {
     Error { error: reply::Err, sequence: u8 },
     /// TLS could not be agreed on; an alert says why.
     Handshake,
+    /// A PROXY header where none is trusted.
+    ProxyHeader,
     /// The client left, was too slow, or sent what is not the protocol.
     Gone,
 }
 
 /// Messages with the client while it logs in.
 pub struct Dialogue<'a> {
-    client: &'a Socket,
+    pub client: &'a Socket,
     assembler: Assembler,
     /// Of the next packet to the client.
     pub sequence: u8,
@@ -118,7 +122,12 @@ impl<'a> Dialogue<'a> {
                 .ok()
                 .flatten()
                 .ok_or(Refused::Gone)?;
-            self.assembler.push(&buf).map_err(|m| self.malformed(m))?;
+            if let Err(malformed) = self.assembler.push(&buf) {
+                return Err(match proxy_protocol::begins(&buf) {
+                    true => Refused::ProxyHeader,
+                    false => self.malformed(malformed),
+                });
+            }
         }
     }
 
@@ -247,14 +256,15 @@ async fn admit(
     scramble: &[u8; 20],
     greeting: &Greeting,
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
+    let peer = dialogue.client.peer();
     let (known, password, gave_password) =
         identify(dialogue, shared, entry, claim, scramble, greeting).await?;
     let user = known
         .user()
         .filter(|u| is_secure_enough(u, dialogue.client));
     let (Some(user), Some(password)) = (user, password) else {
-        shared.stats.logins_failed.add(1);
-        let host = known::host_name(shared, &entry.peer);
+        arrival::ended(shared, &peer, false);
+        let host = known::host_name(shared, &peer);
         return Err(dialogue.refuse(error::access_denied(&claim.user, &host, gave_password)));
     };
     // a connection with the global values of before is another account's
@@ -262,9 +272,9 @@ async fn admit(
     let defaults = generation.wrapping_mul(SPREAD);
     let account = match &known {
         Known::OfServer(of_server) => {
-            let outcome = of_server.admit(&claim.user, &entry.peer, dialogue.is_encrypted());
+            let outcome = of_server.admit(&claim.user, &peer, dialogue.is_encrypted());
             outcome.map_err(|error| {
-                shared.stats.logins_failed.add(1);
+                arrival::ended(shared, &peer, false);
                 dialogue.refuse(error)
             })?;
             let (account, print) = (&of_server.account, of_server.account.fingerprint);
@@ -273,6 +283,7 @@ async fn admit(
         }
         _ => shared.account(&claim.user, &claim.user, password, defaults),
     };
+    arrival::ended(shared, &peer, true);
     if !user.sessions.try_take() {
         return Err(dialogue.refuse(error::too_many_user_connections(&claim.user)));
     }
@@ -292,17 +303,28 @@ async fn identify(
     scramble: &[u8; 20],
     greeting: &Greeting,
 ) -> Result<(Known, Option<Password>, bool), Refused> {
-    let used = claim.plugin.as_deref();
+    let (used, peer) = (claim.plugin.as_deref(), dialogue.client.peer());
     // an unknown user goes through the same steps, so that names cannot be guessed from the answers
     let nobody = Secret::Plain(String::from_utf8_lossy(&new_scramble()).into_owned());
     let nothing = OnceLock::new();
-    let known = Known::find(shared, &claim.user, &entry.peer)
+    let known = Known::find(shared, &claim.user, &peer)
         .await
         .map_err(|e| dialogue.refuse(e))?;
+    if let Known::Elsewhere = known {
+        shared.stats.clients_denied.add(1);
+        arrival::ended(shared, &peer, false);
+        let host = known::host_name(shared, &peer);
+        return Err(dialogue.refuse(error::access_denied(
+            &claim.user,
+            &host,
+            !claim.auth.is_empty(),
+        )));
+    }
     let secret = known.secret(used).map_err(|e| dialogue.refuse(e))?;
     let secret = secret.unwrap_or(&nobody);
     let plugin = plugin_for(secret, used, greeting);
     let mut shown = evidence(dialogue, claim, plugin, scramble, greeting).await?;
+    arrival::take_turn(dialogue, shared).await?;
     let proven = known.proven().unwrap_or(&nothing);
     let password = check(dialogue, shared, &mut shown, secret, proven).await?;
     let gave_password = shown.gave_password();
@@ -312,7 +334,7 @@ async fn identify(
     if password.is_some() {
         return Ok((known, password, gave_password));
     }
-    let again = Known::find_again(shared, &claim.user, &entry.peer)
+    let again = Known::find_again(shared, &claim.user, &peer)
         .await
         .map_err(|e| dialogue.refuse(e))?;
     let changed = match &again {
@@ -337,10 +359,7 @@ async fn identify(
 fn address_allowed(user: &User, peer: &Peer) -> bool {
     match peer {
         Peer::Unix => true,
-        Peer::Tcp(address) => {
-            user.config.allow.is_empty()
-                || user.config.allow.iter().any(|c| c.contains(address.ip()))
-        }
+        Peer::Tcp(address) => user.config.addresses.admit(address.ip()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! made to fit, passes the reply through ([`crate::relay`]), and learns from its end what the session's
 //! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
 mod admission;
+mod arrival;
 mod change_user;
 mod collation;
 mod commands;
@@ -169,6 +170,21 @@ async fn greet(
         client.close().await;
         return None;
     };
+    let at = proxy.listen.get(listener);
+    match arrival::arrive(&client, &shared, &entry, at).await {
+        Ok(()) => {}
+        Err(arrival::Turned::Away(error)) => {
+            watch::login(&shared, &entry, "", error.code);
+            client.send(error_packet(&error, 0));
+            client.close().await;
+            return None;
+        }
+        Err(arrival::Turned::Off) => {
+            client.close().await;
+            return None;
+        }
+        Err(arrival::Turned::Gone) => return None,
+    }
     let mut dialogue = Dialogue::new(&client, 0);
     match login::login(&mut dialogue, &shared, listener, &entry).await {
         Ok(mut who) => {
@@ -191,6 +207,13 @@ async fn greet(
             None
         }
         Err(Refused::Handshake) => {
+            client.close().await;
+            None
+        }
+        Err(Refused::ProxyHeader) => {
+            let error = arrival::untrusted_header(&shared, &client);
+            watch::login(&shared, &entry, "", error.code);
+            client.send(error_packet(&error, 1));
             client.close().await;
             None
         }

@@ -54,7 +54,8 @@ pub struct OnServer {
 /// One session as others see it. Written by its session, a few cells a turn.
 pub struct Entry {
     pub id: u32,
-    pub peer: Peer,
+    /// Who the client is: the other end of the connection, or whom a PROXY header names.
+    pub peer: RefCell<Peer>,
     pub user: RefCell<Rc<str>>,
     /// As which the session logs in at servers; None: its own login has not ended.
     pub account: RefCell<Option<Rc<Account>>>,
@@ -180,7 +181,7 @@ impl Registry {
         };
         let entry = Rc::new(Entry {
             id,
-            peer,
+            peer: RefCell::new(peer),
             user: RefCell::new("".into()),
             account: RefCell::default(),
             group: Cell::new(0),
@@ -269,7 +270,7 @@ impl Registry {
             id: e.id,
             worker: self.worker as usize,
             user: e.user.borrow().to_string(),
-            client: match &e.peer {
+            client: match &*e.peer.borrow() {
                 Peer::Tcp(address) => address.to_string(),
                 Peer::Unix => "unix socket".to_string(),
             },

@@ -11,6 +11,7 @@ use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
 use crate::plan::{self, Planned, Refusal, Request};
 use crate::sniff::Dialect;
+use crate::throttle::failures::Failures;
 use crate::topology::Snapshot;
 pub use crate::wire::auth::caching_sha2::KeyPair;
 use ahash::{AHashMap, AHashSet};
@@ -86,6 +87,10 @@ pub struct Shared {
     by_hand: Cell<bool>,
     seed: Cell<u64>,
     token: Cell<u64>,
+    /// Addresses whose logins failed.
+    pub failures: RefCell<Failures>,
+    /// When a client that did not keep to the rules of its listener was last logged.
+    pub complained: Cell<Option<Instant>>,
     /// Users that have asked for ROW_COUNT() or FOUND_ROWS().
     counting: RefCell<AHashSet<Box<str>>>,
     /// Sessions that wait for a new topology.
@@ -133,6 +138,8 @@ impl Shared {
             accounts: RefCell::default(),
             seed: Cell::new(rand::random()),
             token: Cell::new(0),
+            failures: RefCell::default(),
+            complained: Cell::new(None),
             counting: RefCell::default(),
             waiting: RefCell::default(),
         }

@@ -3,6 +3,7 @@
 //! One number per user says up to when its statements are paid for (a generic cell rate algorithm, as ATM
 //! networks used it: ITU-T I.371). It is the one thing on a turn's path that workers share by a compare-and-swap,
 //! and only users with a `qps` setting come here.
+pub mod failures;
 #[cfg(test)]
 mod tests;
 

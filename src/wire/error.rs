@@ -87,6 +87,15 @@ pub fn host_not_allowed(host: &str) -> Err {
     error(1130, b"HY000", text)
 }
 
+/// 1129
+pub fn host_is_slowed(host: &str) -> Err {
+    let text = format!(
+        "Host '{host}' is blocked because of many connection errors: too many of its logins wait after failed ones, \
+         try again in a moment"
+    );
+    error(1129, b"HY000", text)
+}
+
 /// 3159
 pub fn secure_transport_required() -> Err {
     let text = "Connections using insecure transport are prohibited: this listener requires TLS, \

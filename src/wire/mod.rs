@@ -15,6 +15,7 @@ pub mod error;
 pub mod handshake;
 pub mod packet;
 pub mod prepare;
+pub mod proxy_protocol;
 pub mod query;
 pub mod reply;
 pub mod resultset;

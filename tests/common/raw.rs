@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -193,6 +193,11 @@ impl RawClient {
     /// Connects and reads the greeting only.
     pub fn open(port: u16) -> Result<RawClient, Refused> {
         let socket = tcp(port)?;
+        RawClient::greeted(Socket::Tcp(socket))
+    }
+
+    /// Reads the greeting on a connection that exists already.
+    pub fn on(socket: TcpStream) -> Result<RawClient, Refused> {
         RawClient::greeted(Socket::Tcp(socket))
     }
 
@@ -405,6 +410,19 @@ pub fn ssl_request() -> Vec<u8> {
 
 pub fn tcp(port: u16) -> io::Result<TcpStream> {
     let socket = TcpStream::connect(("127.0.0.1", port))?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// Connects from an address of this machine, such as 127.0.0.2.
+pub fn tcp_from(source: [u8; 4], port: u16) -> io::Result<TcpStream> {
+    let (from, to) = (SocketAddr::from((source, 0)), ([127, 0, 0, 1], port));
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+    socket.bind(&from.into())?;
+    socket.connect(&SocketAddr::from(to).into())?;
+    let socket = TcpStream::from(socket);
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;

@@ -97,6 +97,46 @@ fn an_empty_allow_list_is_refused_since_it_could_mean_nobody() {
 }
 
 #[test]
+fn a_listener_has_lists_of_its_own_which_a_unix_socket_cannot_have() {
+    let listen = |table: &str| {
+        let old = "listen = [\"127.0.0.1:6033\"]";
+        BASE.replace(old, &format!("listen = [{table}]"))
+    };
+    let text = listen(
+        "{ address = \"0.0.0.0:6033\", allow = [\"10.0.0.0/8\", \"::ffff:11.0.0.0/104\"], \
+         deny = [\"10.1.0.0/16\"], proxy_protocol = [\"10.9.0.1\", \"fd00::/8\"] }",
+    );
+    let listener = &good(&text).proxy.listen[0];
+    let ip = |text: &str| text.parse::<std::net::IpAddr>().unwrap();
+    assert!(listener.addresses.admit(ip("10.2.0.1")) && listener.addresses.admit(ip("11.0.0.1")));
+    assert!(!listener.addresses.admit(ip("10.1.0.1")) && !listener.addresses.admit(ip("12.0.0.1")));
+    assert!(listener.is_balancer(ip("::ffff:10.9.0.1")) && listener.is_balancer(ip("fd00::1")));
+    assert!(!listener.is_balancer(ip("10.9.0.2")));
+    assert_eq!(
+        listener.to_string(),
+        "0.0.0.0:6033 (allow 10.0.0.0/8 11.0.0.0/8) (deny 10.1.0.0/16) (proxy_protocol 10.9.0.1/32 fd00::/8)"
+    );
+    let text = listen("{ address = \"unix:/tmp/x\", deny = [\"::1\"] }");
+    let found = errors(&text);
+    assert!(
+        found[0].contains("proxy.listen[0].deny: the clients of a Unix socket"),
+        "{found:?}"
+    );
+    let text = listen("{ address = \"0.0.0.0:6033\", proxy_protocol = [] }");
+    let found = errors(&text);
+    assert!(
+        found[0].contains("proxy.listen[0].proxy_protocol: is empty; leave it out where nobody"),
+        "{found:?}"
+    );
+    let text = listen("{ address = \"0.0.0.0:6033\", deny = [\"10.0.0.1/8\"] }");
+    let found = errors(&text);
+    assert!(
+        found[0].contains("listen[0].deny[0]: \"10.0.0.1/8\" has bits"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn the_admin_port_needs_a_password_beyond_loopback() {
     let open = with("listen = [\"127.0.0.1:6033\"]", "admin = \"0.0.0.0:6032\"");
     assert!(errors(&open)[0].contains("set admin_password or admin_password_file"));

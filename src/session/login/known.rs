@@ -18,6 +18,8 @@ pub(super) enum Known {
     Configured(Arc<User>),
     OfServer(OfServer),
     Nobody,
+    /// The user may not come from this address.
+    Elsewhere,
 }
 
 /// An account of the servers.
@@ -93,7 +95,7 @@ impl Known {
             return Known::Nobody;
         };
         if !address_allowed(user, peer) {
-            return Known::Nobody;
+            return Known::Elsewhere;
         }
         if user.config.secret != Secret::Server {
             return match named {
@@ -119,7 +121,7 @@ impl Known {
         match self {
             Known::Configured(user) => Some(user),
             Known::OfServer(known) => Some(&known.user),
-            Known::Nobody => None,
+            Known::Nobody | Known::Elsewhere => None,
         }
     }
 
@@ -128,7 +130,7 @@ impl Known {
         match self {
             Known::Configured(user) => Ok(Some(&user.config.secret)),
             Known::OfServer(known) => known.secret(used).map(Some),
-            Known::Nobody => Ok(None),
+            Known::Nobody | Known::Elsewhere => Ok(None),
         }
     }
 
@@ -137,7 +139,7 @@ impl Known {
         match self {
             Known::Configured(user) => Some(&user.proven),
             Known::OfServer(known) => Some(&known.account.proven),
-            Known::Nobody => None,
+            Known::Nobody | Known::Elsewhere => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 use super::{greeting_plugin, Claim, Dialogue, Refused};
 use crate::backend::Password;
 use crate::config::Secret;
+use crate::session::arrival;
 use crate::session::shared::Shared;
 use crate::topology::Greeting;
 use crate::wire::auth::{caching_sha2, native, new_scramble, CACHING_SHA2, NATIVE};
@@ -164,6 +165,8 @@ async fn check_stored(
     }
     if evidence.clear.is_none() {
         evidence.clear = clear(dialogue, shared, scramble).await?;
+        // others of this address may have failed meanwhile
+        arrival::take_turn(dialogue, shared).await?;
     }
     let clear = evidence.clear.as_deref();
     Ok(clear.filter(|p| matches_stored(p, &stored)).map(|p| {

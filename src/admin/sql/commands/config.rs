@@ -52,6 +52,11 @@ fn of_proxy(proxy: &Proxy) -> Rows {
         row("max_connections", &proxy.max_connections),
         row("connect_timeout_ms", &milliseconds(proxy.connect_timeout)),
         row("login_timeout_ms", &milliseconds(proxy.login_timeout)),
+        row("failed_logins_free", &proxy.failed_logins_free),
+        row(
+            "failed_login_delay_ms",
+            &milliseconds(proxy.failed_login_delay),
+        ),
         row("idle_timeout_s", &proxy.idle_timeout.as_secs()),
         row("write_timeout_ms", &milliseconds(proxy.write_timeout)),
         row("lease_timeout_ms", &milliseconds(proxy.lease_timeout)),
@@ -103,6 +108,8 @@ fn of_user(user: &User, rows: &mut Rows) {
     let mut row =
         |key: &str, value: String| rows.push((format!("user.{}.{key}", user.name), value));
     row("group", user.group.clone());
+    row("allow", list(&user.addresses.allow));
+    row("deny", list(&user.addresses.deny));
     for (key, limit) in user.limits_by_key() {
         row(key, optional(&limit));
     }

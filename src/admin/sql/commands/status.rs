@@ -10,10 +10,13 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 31] = counters![
+const COUNTERS: [Counter; 34] = counters![
     clients,
     clients_accepted,
     clients_refused,
+    clients_denied,
+    proxy_headers_refused,
+    logins_delayed,
     logins_failed,
     turns,
     turns_to_primary,
