@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 # Of `make differential`, on each kind of server
 SESSIONS ?= 10000
 
-.PHONY: help build drivers test check unit soak differential test-direct demo bench bench-build compat instructions turn flamegraph acceptance fuzz servers clean
+.PHONY: help build drivers test check unit soak differential test-direct demo bench bench-build compat instructions turn flamegraph acceptance fuzz asan deny servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -62,8 +62,14 @@ compat: servers build    ## MariaDB's own test suite through Umpire against a di
 acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
 	loadtest/acceptance.sh $(ARGS)
 
-fuzz:            ## the fuzz targets for FUZZ_SECONDS each (needs cargo-fuzz)
+fuzz:            ## the fuzz targets for FUZZ_SECONDS each, with AddressSanitizer (needs cargo-fuzz)
 	loadtest/fuzz.sh $(FUZZ_SECONDS)
+
+asan:            ## the unit tests, the network's unsafe code among them, with AddressSanitizer
+	loadtest/asan.sh $(ARGS)
+
+deny:            ## licences, sources, bans and known faults of the crates, by deny.toml (needs cargo-deny)
+	loadtest/deny.sh
 
 servers:         ## installs what is missing of MariaDB, sysbench and HAProxy, where it may
 	@tests/servers/get-servers.sh

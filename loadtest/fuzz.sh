@@ -9,7 +9,7 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
   exit 1
 fi
 export RUSTC_BOOTSTRAP=1     # lets the stable compiler take the sanitizer flags
-fuzz/seeds.py
+fuzz/seeds.py --corpus
 for target in $(cargo fuzz list); do
   echo "== $target, $seconds s"
   cargo fuzz run "$target" -- -max_total_time="$seconds" -max_len=65536

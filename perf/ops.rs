@@ -107,6 +107,7 @@ fn judged() -> Box<dyn FnMut()> {
     let context = Judged {
         schema: Some(b"sbtest"),
         dialect: DIALECT,
+        several: false,
     };
     Box::new(move || {
         let verdict = judge(&rules, black_box(POINT_SELECT.as_bytes()), true, context);

@@ -300,3 +300,144 @@ fn an_idle_transaction_ends_with_its_connection_and_a_large_packet_is_refused() 
     let mut other = proxy.client_as("app2", "app2pw");
     assert_eq!(scalar(&mut other, &large).len(), 5000);
 }
+
+#[test]
+fn limits_of_the_process_hold_for_all_users_together() {
+    needs!(the_proxy);
+    let limits = "[limits]\nqps = 100\nmax_running = 2\nmax_result_rows = 1000\nmax_execution_time_ms = 2000\n";
+    let proxy = proxy_with("max_result_rows = 50", limits);
+    // two users on all workers share one rate
+    let conns = [
+        clients(&proxy, "app", "apppw"),
+        clients(&proxy, "app2", "app2pw"),
+    ];
+    let held = rate(
+        conns.into_iter().flatten().collect(),
+        Duration::from_secs(3),
+    );
+    assert!((95.0..=105.0).contains(&held), "{held} statements a second");
+    // and two places
+    let done = AtomicBool::new(false);
+    let most = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                let running = limit_of(&proxy, "(all)", RUNNING);
+                most.fetch_max(running.parse().expect("a number"), Relaxed);
+            }
+        });
+        let mut sleepers = Vec::new();
+        for (user, password) in [("app", "apppw"), ("app2", "app2pw")] {
+            for mut conn in clients(&proxy, user, password).into_iter().take(3) {
+                sleepers.push(scope.spawn(move || conn.query_drop("SELECT SLEEP(0.2)")));
+            }
+        }
+        for sleeper in sleepers {
+            sleeper.join().expect("no panic").expect("waited and ran");
+        }
+        done.store(true, Relaxed);
+    });
+    assert_eq!(most.load(Relaxed), 2);
+    // a user's own limit takes the place of the one for everybody
+    for (user, password, rows) in [("app", "apppw", 50), ("app2", "app2pw", 1000)] {
+        let mut client = proxy.client_as(user, password);
+        let most = format!("SELECT seq FROM seq_1_to_{rows}");
+        assert_eq!(try_rows(&mut client, &most).expect("not over").len(), rows);
+        let over = format!("SELECT seq FROM seq_1_to_{}", rows + 1);
+        let error = try_rows(&mut client, &over).unwrap_err();
+        assert!(error.to_string().contains("max_result_rows"), "{error}");
+    }
+    let mut client = proxy.client_as("app2", "app2pw");
+    let endless =
+        "SELECT COUNT(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b WHERE a.seq + b.seq < 0";
+    let error = try_rows(&mut client, endless).unwrap_err();
+    assert_eq!(code(&error), 1969, "{error}");
+}
+
+#[test]
+fn limits_and_policies_hold_on_mysql() {
+    needs!(the_proxy);
+    let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
+        return;
+    };
+    let numbers = "WITH RECURSIVE n AS (SELECT 1 a UNION ALL SELECT a + 1 FROM n WHERE a < 900)";
+    pair.run(
+        0,
+        &[
+            "CREATE TABLE IF NOT EXISTS app.limit_t (a INT PRIMARY KEY)",
+            &format!("INSERT INTO app.limit_t {numbers} SELECT a FROM n"),
+        ],
+    );
+    pair.sync();
+    let mut config =
+        ProxyConfig::for_ports(vec![(pair.ports[0], "primary"), (pair.ports[1], "replica")]);
+    config.app =
+        "max_execution_time_ms = 300\nmax_result_rows = 500\nidle_transaction_timeout_ms = 2000"
+            .into();
+    config.more = "[[policy]]\nname = \"keep where\"\naction = \"deny\"\nusers = [\"app2\"]\nno_where = true\n\
+                   [[policy]]\nname = \"whole\"\naction = \"deny\"\nusers = [\"app2\"]\nfull_table_select = true\n\
+                   [[policy]]\nname = \"see through\"\naction = \"deny\"\nusers = [\"app2\"]\nopaque = true\n"
+        .into();
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2]);
+    let mut client = proxy.client();
+    // interrupted, by COM_QUERY and by EXECUTE; the connection stays
+    let endless = "SELECT COUNT(*) FROM limit_t a, limit_t b, limit_t c, limit_t d WHERE a.a + b.a + c.a + d.a < 0";
+    let error = try_rows(&mut client, endless).unwrap_err();
+    assert_eq!(code(&error), 3024, "{error}");
+    let statement = client.prep(endless).unwrap();
+    let error = client.exec::<mysql::Row, _, _>(&statement, ()).unwrap_err();
+    assert_eq!(code(&error), 3024, "{error}");
+    for at in 0..2 {
+        let running = "SELECT COUNT(*) FROM performance_schema.processlist \
+                       WHERE INFO LIKE '%limit_t c%' AND INFO NOT LIKE '%processlist%'";
+        wait_until("the server is free", || pair.ask(at, running) == "0");
+    }
+    // cut between two rows, in a transaction that stays
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SET @kept = 5").unwrap();
+    for _ in 0..2 {
+        let error = try_rows(&mut client, "SELECT a FROM limit_t").unwrap_err();
+        assert!(error.to_string().contains("max_result_rows"), "{error}");
+    }
+    let statement = client
+        .prep("SELECT a, REPEAT('x', 9000) FROM limit_t")
+        .unwrap();
+    let error = client.exec::<mysql::Row, _, _>(&statement, ()).unwrap_err();
+    assert!(error.to_string().contains("max_result_rows"), "{error}");
+    assert_eq!(scalar(&mut client, "SELECT @kept"), "5");
+    // and ends when its client forgets it
+    wait_until("the transaction is gone", || {
+        let id = client.connection_id().to_string();
+        !proxy
+            .ask_admin("SHOW SESSIONS")
+            .iter()
+            .any(|row| row[0] == id)
+    });
+    let mut client = proxy.client_as("app2", "app2pw");
+    for sql in [
+        "DELETE FROM limit_t",
+        "/*!80000 DELETE FROM limit_t */",
+        "/*!99999 DELETE FROM limit_t */ SELECT 1",
+        "WITH c AS (SELECT 1) DELETE FROM limit_t",
+        "DELETE\u{b}FROM\u{c}limit_t\r\nWHERE @a OR NOW()",
+        "DELETE FROM limit_t WHERE {fn NOW()} > x'41'",
+        "PREPARE s FROM 'DELETE FROM limit_t'",
+        "SELECT 1; DELETE FROM limit_t",
+        "TABLE limit_t",
+        "SELECT a FROM limit_t WHERE a = 1 UNION ALL TABLE limit_t",
+        "CREATE TABLE limit_u TABLE limit_t",
+        "(((SELECT limit_t.* FROM app.limit_t)))",
+        "CALL no_such_procedure()",
+        "PREPARE s FROM @text",
+    ] {
+        let error = client.query_drop(sql).unwrap_err();
+        assert_eq!(code(&error), 1227, "{sql}: {error}");
+    }
+    let error = client.prep("DELETE FROM limit_t").unwrap_err();
+    assert_eq!(code(&error), 1227, "{error}");
+    assert_eq!(scalar(&mut client, "SELECT COUNT(*) FROM limit_t"), "900");
+    client
+        .query_drop("DELETE FROM limit_t WHERE a = 1")
+        .expect("allowed");
+}

@@ -64,6 +64,60 @@ fn a_denied_statement_reaches_no_server_and_names_its_policy_to_the_user_it_is_f
     other.query_drop("DELETE FROM policy_t").expect("allowed");
 }
 
+/// The connection ends with a command that was not read to its end, which a client that still sends may see first.
+fn denied_or_cut_off(error: mysql::Error) {
+    if let mysql::Error::MySqlError(error) = error {
+        assert_eq!(error.code, 1227, "{}", error.message);
+    }
+}
+
+/// Longer than what Umpire looks at before it passes a command on.
+#[test]
+fn a_statement_behind_a_long_comment_is_denied() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&[
+        "CREATE OR REPLACE TABLE policy_long (a INT PRIMARY KEY, b LONGTEXT)",
+        "INSERT INTO policy_long VALUES (1, '')",
+    ]);
+    let proxy = proxy_with(
+        "[[policy]]\nname = \"no deletes\"\naction = \"deny\"\nusers = [\"app\"]\nkinds = [\"delete\"]\n",
+    );
+    let padding = "x".repeat(400_000);
+    let huge = "x".repeat(17 << 20);
+    for padding in [&padding, &huge] {
+        // whatever a client may send in one command
+        for sql in [
+            format!("/* {padding} */ DELETE FROM policy_long"),
+            format!("SELECT 1 /* {padding} */; DELETE FROM policy_long"),
+        ] {
+            let mut client = proxy.client();
+            denied_or_cut_off(client.query_drop(&sql).unwrap_err());
+        }
+    }
+    // of one packet all is looked at
+    let mut client = proxy.client();
+    let long_insert = format!("INSERT INTO policy_long VALUES (2, '{padding}')");
+    client.query_drop(&long_insert).expect("no DELETE in it");
+    let error = client
+        .query_drop(format!("DELETE /* {padding} */ FROM policy_long"))
+        .unwrap_err();
+    assert_eq!(code(&error), 1227, "{error}");
+    let rows = || {
+        cluster
+            .primary()
+            .ask("SELECT COUNT(*) FROM app.policy_long")
+    };
+    assert_eq!(rows(), "2");
+    // of more its beginning: this may go on with another statement, unless the client sends one at a time
+    let huge_insert = format!("INSERT INTO policy_long VALUES (3, '{huge}')");
+    denied_or_cut_off(proxy.client().query_drop(&huge_insert).unwrap_err());
+    let mut single = common::RawClient::connect(proxy.port);
+    let reply = single.query(&huge_insert).expect("connected");
+    assert!(reply.error.is_none(), "{:?}", reply.error);
+    assert_eq!(rows(), "3");
+}
+
 #[test]
 fn a_statement_that_is_prepared_already_is_denied_once_a_policy_says_so() {
     needs!(the_proxy);

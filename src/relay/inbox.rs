@@ -5,6 +5,7 @@
 //! and the rest is streamed by the turn that runs it.
 use crate::net::{Buf, Socket};
 use crate::wire::packet::{Header, HEADER, MAX_PAYLOAD};
+use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
@@ -167,6 +168,30 @@ impl Inbox {
             self.count += buf.len() as u64;
         }
         received
+    }
+
+    /// Reads a command on to its end, for those who have to see all of it. False: the client ended before.
+    ///
+    /// # Errors
+    /// The connection failed, or the deadline is over.
+    pub async fn read_rest(&mut self, socket: &Socket, command: &mut Command) -> io::Result<bool> {
+        debug_assert!(!command.continued, "one packet");
+        let mut bytes = Vec::with_capacity(command.bytes.len() + command.rest);
+        bytes.extend_from_slice(&command.bytes);
+        while command.rest > 0 {
+            let Some(mut buf) = poll_fn(|cx| self.poll_bytes(cx, socket)).await? else {
+                return Ok(false);
+            };
+            let part = buf.split_to(command.rest);
+            bytes.extend_from_slice(&part);
+            command.rest -= part.len();
+            if !buf.is_empty() {
+                self.front = Some(buf);
+            }
+        }
+        command.bytes = Buf::from_vec(bytes);
+        self.streaming = false;
+        Ok(true)
     }
 
     fn append(&mut self, buf: Buf) {

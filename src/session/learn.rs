@@ -2,15 +2,47 @@
 use super::watch::now_micros;
 use super::Session;
 use crate::observe::record::{Event, Ran, Record};
-use crate::sniff;
+use crate::sniff::{self, Facts, Judge};
 
 /// Digests that a worker remembers to have handed on.
 const LEARNT: usize = 100_000;
 
+/// The statements that a command prepares from literals.
+#[derive(Default)]
+struct Prepared {
+    text: Vec<u8>,
+    statements: Vec<(u64, Vec<u8>)>,
+}
+
+impl Judge for Prepared {
+    fn wants_digests(&self) -> bool {
+        true
+    }
+    fn prepared(&mut self, text: &[u8]) {
+        self.text = text.to_vec();
+    }
+    fn name(&mut self, _: Option<&[u8]>, _: &[u8]) {}
+    fn statement(&mut self, facts: Facts) {
+        if facts.prepared {
+            self.statements
+                .push((facts.digest, std::mem::take(&mut self.text)));
+        }
+    }
+}
+
 impl Session {
-    /// Hands a statement to the lists of these policies, unless it was handed to them before.
+    /// Hands a command to the lists of these policies, unless it was handed to them before; what it prepares from
+    /// literals, too.
     pub(super) fn learn(&self, policies: u64, sql: &[u8]) {
-        let digest = sniff::digest(sql, self.dialect);
+        self.learn_digest(policies, sniff::digest(sql, self.dialect), sql);
+        let mut inner = Prepared::default();
+        sniff::facts(sql, true, self.dialect, &mut inner);
+        for (digest, text) in &inner.statements {
+            self.learn_digest(policies, *digest, text);
+        }
+    }
+
+    fn learn_digest(&self, policies: u64, digest: u64, sql: &[u8]) {
         for at in 0..64 {
             let rule = self.user.policies.get(at);
             let Some(rule) = rule.filter(|_| policies >> at & 1 == 1) else {

@@ -258,7 +258,7 @@ async fn admit(
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
     let peer = dialogue.client.peer();
     let (known, password, gave_password) =
-        identify(dialogue, shared, entry, claim, scramble, greeting).await?;
+        identify(dialogue, shared, claim, scramble, greeting).await?;
     let user = known
         .user()
         .filter(|u| is_secure_enough(u, dialogue.client));
@@ -298,7 +298,6 @@ async fn admit(
 async fn identify(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,
-    entry: &Entry,
     claim: &Claim,
     scramble: &[u8; 20],
     greeting: &Greeting,

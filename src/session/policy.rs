@@ -1,7 +1,9 @@
 //! Policies: whether a command may run.
-use super::Session;
+use super::{End, Session};
 use crate::policy::{self, Context, Verdict};
+use crate::relay::Command;
 use crate::sniff::Verb;
+use crate::wire::capabilities::MULTI_STATEMENTS;
 use crate::wire::{command, error, reply};
 
 impl Session {
@@ -16,6 +18,23 @@ impl Session {
             self.learn(verdict.learns, sql);
         }
         self.apply(verdict)
+    }
+
+    /// Reads a command to its end where its beginning does not show whether a policy denies it: up to one packet, 16 MiB.
+    pub(super) async fn read_for_policies(
+        &mut self,
+        mut command: Command,
+        text_at: usize,
+    ) -> Result<Command, End> {
+        let sql = command.body().get(text_at..).unwrap_or_default();
+        let verdict = policy::judge(&self.user.policies, sql, false, self.context());
+        if !verdict.unseen || command.continued {
+            return Ok(command);
+        }
+        match self.inbox.read_rest(&self.client, &mut command).await {
+            Ok(true) => Ok(command),
+            Ok(false) | Err(_) => Err(End::ClientGone),
+        }
     }
 
     /// The same for a command without a text.
@@ -44,6 +63,7 @@ impl Session {
         Context {
             schema: self.state.schema.as_deref(),
             dialect: self.dialect,
+            several: self.capabilities & MULTI_STATEMENTS != 0,
         }
     }
 
@@ -64,6 +84,9 @@ impl Session {
         let denied = verdict.denied.and_then(|at| self.user.policies.get(at));
         let Some(rule) = denied else { return Ok(()) };
         stats.policies_denied.add(1);
-        Err(error::denied_by_policy(&rule.name, policy::reason(rule)))
+        Err(error::denied_by_policy(
+            &rule.name,
+            policy::reason(rule, verdict.unseen),
+        ))
     }
 }

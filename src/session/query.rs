@@ -17,6 +17,9 @@ impl Session {
         let Ok(text_at) = text_offset(command.body(), self.capabilities) else {
             return Err(self.tell_and_end(&error::malformed_packet()));
         };
+        if !command.is_whole() && !self.user.policies.is_empty() {
+            command = Box::pin(self.read_for_policies(command, text_at)).await?;
+        }
         let sql = command.body().get(text_at..).unwrap_or_default();
         let whole = command.is_whole();
         let sniffed = sniff::sniff(sql, whole, self.dialect);

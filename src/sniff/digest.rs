@@ -7,23 +7,48 @@ use super::types::Dialect;
 /// literals made one. Stable over processes and workers; no allocation.
 pub fn digest(sql: &[u8], dialect: Dialect) -> u64 {
     let mut lexer = Lexer::new(sql, dialect);
-    let mut hash = Hash::new();
-    let mut list = List::None;
+    let mut digester = Digester::default();
     loop {
         let token = lexer.next();
         if token.kind == Kind::End {
-            return hash.finish();
+            return digester.finish();
         }
-        let next = list.next(&token);
+        digester.token(&lexer, &token);
+    }
+}
+
+/// A digest that is made token by token.
+pub(super) struct Digester {
+    hash: Hash,
+    list: List,
+}
+
+impl Default for Digester {
+    fn default() -> Digester {
+        Digester {
+            hash: Hash::new(),
+            list: List::None,
+        }
+    }
+}
+
+impl Digester {
+    #[inline]
+    pub fn token(&mut self, lexer: &Lexer<'_>, token: &Token) {
+        let next = self.list.next(token);
         // A comma is held back until it is known that no literal follows it.
-        if list == List::Comma && next != List::Literal {
-            hash.byte(b',');
+        if self.list == List::Comma && next != List::Literal {
+            self.hash.byte(b',');
         }
-        let is_repeated = list == List::Comma && next == List::Literal;
+        let is_repeated = self.list == List::Comma && next == List::Literal;
         if next != List::Comma && !is_repeated {
-            token_hash(&mut hash, &lexer, &token);
+            token_hash(&mut self.hash, lexer, token);
         }
-        list = next;
+        self.list = next;
+    }
+
+    pub fn finish(self) -> u64 {
+        self.hash.finish()
     }
 }
 

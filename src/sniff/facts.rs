@@ -3,10 +3,12 @@
 //! Read from the same tokens as everything else, so that comments, case, quoting and `/*! … */` hide nothing. What
 //! cannot be seen through (a text that is made when it runs, a stored program) is said to be so.
 
+mod clauses;
+
+use super::digest::Digester;
 use super::lexer::{Kind, Lexer, Token};
 use super::literal::unescaped;
 use super::types::{Dialect, Verb};
-use super::words::Word;
 use smallvec::SmallVec;
 
 /// One statement of a command.
@@ -23,10 +25,22 @@ pub struct Facts {
     pub opaque: bool,
     /// The command has more than one statement, and this is not the first.
     pub further: bool,
+    /// In the text of a PREPARE or EXECUTE IMMEDIATE.
+    pub prepared: bool,
+    /// The text ends within the statement: what it does besides is not known.
+    pub cut: bool,
+    /// As [`super::digest`] of this statement alone, where the judge asks for it.
+    pub digest: u64,
 }
 
 /// Gets what is found, in the order of the text.
 pub trait Judge {
+    /// Whether statements' digests are needed.
+    fn wants_digests(&self) -> bool {
+        false
+    }
+    /// A text that the command prepares; its statement comes next.
+    fn prepared(&mut self, _text: &[u8]) {}
     /// A name that may be a table's, with the name before its dot.
     fn name(&mut self, qualifier: Option<&[u8]>, name: &[u8]);
     /// The end of the statement that the names before were in.
@@ -41,9 +55,16 @@ pub fn facts(sql: &[u8], complete: bool, dialect: Dialect, judge: &mut dyn Judge
     read(sql, complete, dialect, DEPTH, judge);
 }
 
+/// Whether a comment is in the text that is code for some versions of the servers.
+pub fn has_versions(sql: &[u8]) -> bool {
+    memchr::memmem::find(sql, b"/*!").is_some() || memchr::memmem::find(sql, b"/*M!").is_some()
+}
+
 fn read(sql: &[u8], complete: bool, dialect: Dialect, depth: u8, judge: &mut dyn Judge) {
+    let digest = judge.wants_digests().then(Digester::default);
     let mut reader = Reader {
         lexer: Lexer::new(sql, dialect),
+        digest,
         dialect,
         depth,
         judge,
@@ -51,6 +72,7 @@ fn read(sql: &[u8], complete: bool, dialect: Dialect, depth: u8, judge: &mut dyn
         before: Before::Nothing,
         qualifier: None,
         last_name: None,
+        counted: false,
         s: Statement::new(false, false),
     };
     reader.run(complete);
@@ -72,6 +94,8 @@ struct Block {
     named: bool,
     /// The parenthesis of EXISTS: `*` in it means nothing.
     exists: bool,
+    /// That of CONVERT: behind its comma stands a type.
+    convert: bool,
 }
 
 /// What the token before was, as far as it matters.
@@ -84,7 +108,14 @@ enum Before {
     WantsColumns,
     Dot,
     Name,
+    /// A value: a name behind it is an alias, or a unit.
+    Operand,
+    /// A name comes next that is no column: an alias, a type, a collation.
+    Naming,
     Exists,
+    /// CONVERT, and functions whose first argument is a unit.
+    Convert,
+    Unit,
     Other,
 }
 
@@ -108,6 +139,8 @@ struct Statement {
     set: bool,
     /// SET STATEMENT … up to FOR.
     set_statement: bool,
+    /// Of CREATE: TABLE was read; another one begins a query.
+    table: bool,
 }
 
 impl Statement {
@@ -123,6 +156,7 @@ impl Statement {
 
 struct Reader<'a, 'j> {
     lexer: Lexer<'a>,
+    digest: Option<Digester>,
     dialect: Dialect,
     depth: u8,
     judge: &'j mut dyn Judge,
@@ -131,6 +165,8 @@ struct Reader<'a, 'j> {
     /// The name before the last dot.
     qualifier: Option<Token>,
     last_name: Option<Token>,
+    /// The last name was taken for a column, or for its table.
+    counted: bool,
     s: Statement,
 }
 
@@ -145,23 +181,28 @@ impl Reader<'_, '_> {
                 Kind::Semicolon => {
                     if self.s.words > 0 {
                         any = true;
-                        self.end(false);
+                        self.end(false, false);
                     }
                     self.s = Statement::new(any, self.s.unsure || self.s.set);
                     self.blocks.clear();
                     self.blocks.push(Block::default());
                     self.before = Before::Nothing;
                 }
-                _ => self.token(&token),
+                _ => {
+                    if let Some(digest) = &mut self.digest {
+                        digest.token(&self.lexer, &token);
+                    }
+                    self.token(&token);
+                }
             }
         }
-        let cut = !complete || self.lexer.trouble;
-        if self.s.words > 0 || !any || cut {
-            self.end(cut);
+        let opaque = !complete || self.lexer.trouble;
+        if self.s.words > 0 || !any || opaque {
+            self.end(opaque, !complete);
         }
     }
 
-    fn end(&mut self, cut: bool) {
+    fn end(&mut self, opaque: bool, cut: bool) {
         while self.blocks.len() > 1 {
             self.close();
         }
@@ -173,8 +214,14 @@ impl Reader<'_, '_> {
             kind,
             full_table_select: self.s.full,
             no_where: changes && !main.where_,
-            opaque: self.s.opaque || cut,
+            opaque: self.s.opaque || opaque,
             further: self.s.further,
+            prepared: self.depth < DEPTH,
+            cut,
+            digest: self
+                .digest
+                .as_mut()
+                .map_or(0, |d| std::mem::take(d).finish()),
         };
         self.judge.statement(facts);
     }
@@ -200,7 +247,7 @@ impl Reader<'_, '_> {
             Kind::Mark(b'(') => self.open(),
             Kind::Mark(b')') => {
                 self.close();
-                Before::Other
+                Before::Operand
             }
             Kind::Mark(b'.') => {
                 self.qualifier = self.last_name.filter(|_| self.before == Before::Name);
@@ -217,10 +264,12 @@ impl Reader<'_, '_> {
                 self.s.opaque |= self.s.words == 2;
                 Before::Other
             }
-            Kind::UserVariable | Kind::SystemVariable => {
-                self.top().named = true;
-                Before::Other
+            // {fn now()}, {d '2026-01-01'}
+            Kind::Mark(b'{') => Before::Naming,
+            Kind::Text | Kind::Number | Kind::UserVariable | Kind::SystemVariable => {
+                Before::Operand
             }
+            Kind::Mark(b'?') => Before::Operand,
             _ => Before::Other,
         };
         self.before = next;
@@ -228,7 +277,9 @@ impl Reader<'_, '_> {
 
     fn comma(&mut self) -> Before {
         let block = self.top();
-        if block.in_from && !block.in_where {
+        if block.convert {
+            Before::Naming
+        } else if block.in_from && !block.in_where {
             Before::WantsTable
         } else if block.is_query && !block.in_from {
             Before::WantsColumns
@@ -238,18 +289,18 @@ impl Reader<'_, '_> {
     }
 
     fn open(&mut self) -> Before {
-        let exists = self.before == Before::Exists;
         let wants_table = self.before == Before::WantsTable;
         self.blocks.push(Block {
-            exists,
+            exists: self.before == Before::Exists,
+            convert: self.before == Before::Convert,
             // FROM (a, b): tables of the block around it
             in_from: wants_table,
             ..Block::default()
         });
-        if wants_table {
-            Before::WantsTable
-        } else {
-            Before::Nothing
+        match self.before {
+            Before::WantsTable => Before::WantsTable,
+            Before::Unit => Before::Naming,
+            _ => Before::Nothing,
         }
     }
 
@@ -276,207 +327,6 @@ impl Reader<'_, '_> {
         self.s.full |= whole && !block.where_ && !block.limit && !self.s.explains;
     }
 
-    /// A bare word or a quoted name.
-    fn word(&mut self, token: &Token, first: bool) -> Before {
-        let name = self.lexer.bytes(token);
-        let after_dot = self.before == Before::Dot;
-        let bare = token.kind == Kind::Word && !after_dot;
-        if bare {
-            if first {
-                return self.verb(token);
-            }
-            if let Some(next) = self.keyword(token) {
-                return next;
-            }
-        } else if first {
-            self.s.kind = Some(Verb::Other);
-        }
-        let qualifier = match (after_dot, self.qualifier) {
-            (true, Some(token)) => Some(self.lexer.bytes(&token)),
-            _ => None,
-        };
-        self.judge.name(qualifier, name);
-        self.last_name = Some(*token);
-        let wants_table = self.before == Before::WantsTable;
-        let literal = token.kind == Kind::Word
-            && [&b"true"[..], b"false", b"null", b"unknown"]
-                .iter()
-                .any(|word| name.eq_ignore_ascii_case(word));
-        let block = self.top();
-        block.base |= wants_table;
-        block.named |= !literal;
-        if block.in_where {
-            block.where_ |= !literal;
-        }
-        Before::Name
-    }
-
-    /// The first word of a statement.
-    fn verb(&mut self, token: &Token) -> Before {
-        let verb = token.entry.verb;
-        self.s.kind = Some(verb);
-        let block = self.top();
-        match verb {
-            Verb::Select | Verb::Values => {
-                block.is_query = true;
-                return Before::WantsColumns;
-            }
-            Verb::Table => {
-                (block.is_query, block.star, block.in_from) = (true, true, true);
-                return Before::WantsTable;
-            }
-            Verb::With => self.s.with = true,
-            Verb::Explain | Verb::Describe => self.s.explains = true,
-            Verb::Call => self.s.opaque = true,
-            Verb::Prepare => self.s.prepares = true,
-            Verb::Create | Verb::Alter => self.s.creates = true,
-            Verb::Set => self.s.set = true,
-            Verb::Other => {
-                self.s.opaque |= matches!(
-                    token.entry.word,
-                    Word::Compound | Word::Loop | Word::If | Word::Case | Word::For
-                );
-            }
-            _ => {}
-        }
-        Before::Other
-    }
-
-    /// Words with a meaning here; None: it is a name.
-    fn keyword(&mut self, token: &Token) -> Option<Before> {
-        match token.entry.word {
-            Word::Select => return Some(self.query_begins(Verb::Select)),
-            Word::Values if self.s.with => {
-                self.main_verb(Verb::Values);
-                return Some(Before::Other);
-            }
-            Word::Update | Word::Delete | Word::Insert | Word::Replace => {
-                self.main_verb(token.entry.verb);
-                return Some(Before::Other);
-            }
-            Word::Analyze => {
-                self.s.explains = false;
-                return Some(Before::Other);
-            }
-            Word::Immediate if self.s.kind == Some(Verb::Execute) && self.s.words == 2 => {
-                self.s.wants_text = true;
-                return Some(Before::Other);
-            }
-            Word::Not if self.s.kind == Some(Verb::Begin) && self.s.words == 2 => {
-                self.s.opaque = true;
-                return Some(Before::Other);
-            }
-            Word::Statement if self.s.set && self.s.words == 2 => {
-                self.s.set_statement = true;
-                return Some(Before::Other);
-            }
-            Word::For if self.s.set_statement && self.blocks.len() == 1 => {
-                // the statement behind it is the one that runs
-                self.s = Statement {
-                    opaque: self.s.opaque,
-                    ..Statement::new(self.s.further, self.s.unsure)
-                };
-                return Some(Before::Nothing);
-            }
-            Word::Procedure | Word::Function | Word::Trigger | Word::Event | Word::Package
-                if self.s.creates =>
-            {
-                self.s.opaque = true;
-                return Some(Before::Other);
-            }
-            _ => {}
-        }
-        self.clause(token.entry.name)
-    }
-
-    fn clause(&mut self, name: &str) -> Option<Before> {
-        let prepares = self.s.prepares;
-        let block = self.top();
-        Some(match name {
-            "FROM" if prepares => {
-                self.s.wants_text = true;
-                Before::Other
-            }
-            "FROM" => {
-                block.in_from = true;
-                Before::WantsTable
-            }
-            "JOIN" | "STRAIGHT_JOIN" if block.in_from => Before::WantsTable,
-            "WHERE" => {
-                block.in_where = true;
-                Before::Other
-            }
-            "GROUP" | "ORDER" | "HAVING" | "RETURNING" => {
-                (block.in_where, block.in_from) = (false, false);
-                Before::Other
-            }
-            "LIMIT" => {
-                block.limit = true;
-                block.in_where = false;
-                Before::Other
-            }
-            "UNION" | "EXCEPT" | "INTERSECT" | "MINUS" => {
-                let done = *block;
-                *block = Block {
-                    exists: done.exists,
-                    named: done.named,
-                    ..Block::default()
-                };
-                self.judge_block(done);
-                Before::Nothing
-            }
-            "EXISTS" => Before::Exists,
-            "ALL"
-            | "DISTINCT"
-            | "DISTINCTROW"
-            | "HIGH_PRIORITY"
-            | "SQL_SMALL_RESULT"
-            | "SQL_BIG_RESULT"
-            | "SQL_BUFFER_RESULT"
-            | "SQL_NO_CACHE"
-            | "SQL_CACHE"
-            | "SQL_CALC_FOUND_ROWS"
-            | "STRAIGHT_JOIN"
-                if self.before == Before::WantsColumns =>
-            {
-                Before::WantsColumns
-            }
-            "AND" | "OR" | "XOR" | "NOT" | "IS" | "IN" | "BETWEEN" | "LIKE" | "RLIKE"
-            | "REGEXP" | "DIV" | "CASE" | "WHEN" | "THEN" | "ELSE" | "END" | "INTERVAL"
-            | "BINARY" | "COLLATE" | "ESCAPE" | "ANY" | "SOME" | "AS" | "ON" | "USING" | "INTO"
-            | "BY" => Before::Other,
-            _ => return None,
-        })
-    }
-
-    fn query_begins(&mut self, verb: Verb) -> Before {
-        self.main_verb(verb);
-        let block = self.top();
-        let exists = block.exists;
-        *block = Block {
-            is_query: true,
-            exists,
-            named: block.named,
-            ..Block::default()
-        };
-        Before::WantsColumns
-    }
-
-    /// Behind WITH and EXPLAIN, the verb of the statement that runs; elsewhere a part of it.
-    fn main_verb(&mut self, verb: Verb) {
-        let runs = self.s.with && self.blocks.len() == 1;
-        let explained = matches!(
-            self.s.kind,
-            Some(Verb::Analyze | Verb::Explain | Verb::Describe)
-        );
-        if runs {
-            self.s.with = false;
-            self.s.kind = Some(verb);
-        } else if explained && !self.s.explains {
-            self.s.kind = Some(verb);
-        }
-    }
-
     /// The text of PREPARE or EXECUTE IMMEDIATE: read as a command of its own if it is here.
     fn prepared_text(&mut self, token: &Token) {
         let text = match token.kind {
@@ -492,6 +342,7 @@ impl Reader<'_, '_> {
         match text.filter(|_| ends && self.depth > 0) {
             Some(text) => {
                 let inner = unescaped(text, self.dialect);
+                self.judge.prepared(&inner);
                 read(&inner, true, self.dialect, self.depth - 1, self.judge);
             }
             None => self.s.opaque = true,

@@ -33,7 +33,7 @@ mod tests;
 pub use accounts::may_change_accounts;
 pub use connection_id::with_connection_id;
 pub use digest::digest;
-pub use facts::{facts, Facts, Judge};
+pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill};
 pub use normal::normalised;
 pub use placeholders::placeholders;

@@ -27,6 +27,8 @@ pub fn settings() -> Proxy {
         max_connections: 100,
         connect_timeout: Duration::from_secs(2),
         login_timeout: Duration::from_secs(5),
+        failed_logins_free: 10,
+        failed_login_delay: Duration::from_secs(2),
         idle_timeout: Duration::from_secs(100),
         write_timeout: Duration::from_secs(5),
         lease_timeout: Duration::from_secs(5),

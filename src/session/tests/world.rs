@@ -244,7 +244,7 @@ fn user() -> Arc<User> {
             name: "app".into(),
             secret: Secret::Plain(PASSWORD.into()),
             group: "main".into(),
-            allow: Vec::new(),
+            addresses: Default::default(),
             max_connections: None,
             qps: None,
             limits: config::Limits::default(),

@@ -149,7 +149,8 @@ fn a_checksum_is_checked() {
     let sum = crc32c(&header, n - 4);
     header[n - 4..].copy_from_slice(&sum.to_be_bytes());
     assert_eq!(parse(&header), Ok(Some((n, client("10.1.2.3:4660")))));
-    for at in 16..n {
+    // but for the TLV's type: of another type it would be skipped
+    for at in (16..n).filter(|at| *at != 28) {
         header[at] ^= 1;
         assert!(parse(&header).is_err(), "{at}");
         header[at] ^= 1;

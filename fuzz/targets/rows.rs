@@ -1,0 +1,5 @@
+//! See `checks`.
+#![no_main]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::rows(data));
