@@ -263,6 +263,7 @@ fn group() -> Group {
                 lag: None,
                 reason: String::new(),
             },
+            tls: None,
             budget: Arc::new(Budget::new(200)),
         })
     };

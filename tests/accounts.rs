@@ -7,6 +7,7 @@
 
 mod common;
 
+use common::mysql_pair::MysqlPair;
 use common::server::Server;
 use common::{code, marker, needs, scalar, Cluster, Proxy, ProxyConfig};
 use mysql::prelude::Queryable;
@@ -55,26 +56,30 @@ impl World {
         self.cluster.primary()
     }
 
-    /// The same login here and at the server; both let in, or both refuse with the same error.
     fn same(&self, user: &str, password: &str) -> Result<Conn, u16> {
-        let there = login(self.server().port, user, password);
-        let here = login(self.proxy.port, user, password);
-        match (here, there) {
-            (Ok(mut here), Ok(mut there)) => {
-                let sql = "SELECT CURRENT_USER()";
-                assert_eq!(scalar(&mut here, sql), scalar(&mut there, sql));
-                Ok(here)
-            }
-            (Err(here), Err(there)) => {
-                assert_eq!(here.to_string(), there.to_string(), "{user}");
-                Err(code(&here))
-            }
-            (here, there) => panic!(
-                "{user}: here {:?}, at the server {:?}",
-                here.map(drop),
-                there.map(drop)
-            ),
+        same(self.server().port, self.proxy.port, user, password)
+    }
+}
+
+/// The same login at the proxy and at the server; both let in, or both refuse with the same error.
+fn same(server: u16, proxy: u16, user: &str, password: &str) -> Result<Conn, u16> {
+    let there = login(server, user, password);
+    let here = login(proxy, user, password);
+    match (here, there) {
+        (Ok(mut here), Ok(mut there)) => {
+            let sql = "SELECT CURRENT_USER()";
+            assert_eq!(scalar(&mut here, sql), scalar(&mut there, sql));
+            Ok(here)
         }
+        (Err(here), Err(there)) => {
+            assert_eq!(here.to_string(), there.to_string(), "{user}");
+            Err(code(&here))
+        }
+        (here, there) => panic!(
+            "{user}: here {:?}, at the server {:?}",
+            here.map(drop),
+            there.map(drop)
+        ),
     }
 }
 
@@ -267,5 +272,187 @@ fn a_monitor_that_may_not_read_the_accounts_is_told_so() {
     });
     // what leaves nothing to log in at the server with
     let unusable = login(proxy.port, "curve", "pw").unwrap_err();
-    assert!(unusable.to_string().contains("ed25519"), "{unusable}");
+    assert!(unusable.to_string().contains("over TLS only"), "{unusable}");
+}
+
+#[test]
+fn limits_of_an_account_that_only_the_servers_know_can_be_set_at_run_time() {
+    needs!(the_proxy);
+    let world = world();
+    let user = marker();
+    world
+        .server()
+        .run(&[&format!("CREATE USER '{user}'@'%' IDENTIFIED BY 'pw'")]);
+    let first = world.same(&user, "pw").unwrap();
+    let set = |sql: &str| world.proxy.admin().query_drop(sql);
+    set(&format!("SET USER '{user}' max_connections = 1")).expect("the limit is set");
+    let second = login(world.proxy.port, &user, "pw").unwrap_err();
+    assert_eq!(code(&second), 1203);
+    let limits = world.proxy.ask_admin("SHOW LIMITS");
+    let row = limits.iter().find(|row| row[0] == user).expect("its row");
+    assert_eq!((row[1].as_str(), row[2].as_str()), ("1", "1"));
+    set(&format!("SET USER '{user}' max_connections = NONE")).expect("the limit is taken away");
+    drop(login(world.proxy.port, &user, "pw").unwrap());
+    drop(first);
+    let unknown = set("SET USER nobody_of_this_name qps = 5").expect_err("no such user");
+    assert!(
+        unknown
+            .to_string()
+            .contains("there is no user 'nobody_of_this_name'"),
+        "{unknown}"
+    );
+    // what was set for an account goes with it
+    set(&format!("SET USER '{user}' qps = 1000")).expect("the limit is set");
+    world.server().run(&[&format!("DROP USER '{user}'@'%'")]);
+    common::wait_until("the account is gone", || {
+        login(world.proxy.port, &user, "pw").is_err_and(|e| code(&e) == 1045)
+    });
+}
+
+/// A real MySQL and a proxy that takes its users from it.
+fn mysql() -> Option<(&'static MysqlPair, &'static Proxy)> {
+    static PROXY: OnceLock<Proxy> = OnceLock::new();
+    let pair = MysqlPair::shared()?;
+    let proxy = PROXY.get_or_init(|| {
+        pair.run(0, &["GRANT SELECT ON mysql.* TO monitor@'%'"]);
+        pair.sync();
+        let servers = vec![(pair.ports[0], "primary"), (pair.ports[1], "replica")];
+        let mut config = ProxyConfig::for_ports(servers);
+        config.group = "accounts = \"server\"".into();
+        config.users = false;
+        config.start()
+    });
+    Some((pair, proxy))
+}
+
+#[test]
+fn on_mysql_the_account_is_the_one_that_the_server_itself_finds() {
+    needs!(the_proxy);
+    let Some((pair, proxy)) = mysql() else { return };
+    let user = marker();
+    // no two whose wildcards begin at the same place: their order is not defined on MySQL
+    let hosts = [
+        "%",
+        "localhost",
+        "127.0.0.1",
+        "127.0.0.%",
+        "127.%",
+        "local%",
+        "127.0.0.0/255.255.255.0",
+        "127.0.0.0/8",
+        "l%",
+    ];
+    for host in hosts {
+        pair.run(
+            0,
+            &[&format!("CREATE USER '{user}'@'{host}' IDENTIFIED BY 'pw'")],
+        );
+    }
+    let mut boss = login(proxy.port, "root", "").or_else(|_| {
+        pair.run(
+            0,
+            &[
+                "CREATE USER boss@'%' IDENTIFIED BY 'bosspw'",
+                "GRANT ALL ON *.* TO boss@'%' WITH GRANT OPTION",
+            ],
+        );
+        login(proxy.port, "boss", "bosspw")
+    });
+    let boss = boss.as_mut().expect("an administrator can log in");
+    for left in (0..hosts.len()).rev() {
+        let mut client = same(pair.ports[0], proxy.port, &user, "pw").unwrap();
+        let account = scalar(&mut client, "SELECT CURRENT_USER()");
+        drop(client);
+        let (name, host) = account.split_once('@').unwrap();
+        boss.query_drop(format!("DROP USER '{name}'@'{host}'"))
+            .unwrap();
+        assert!(left > 0 || login(proxy.port, &user, "pw").is_err());
+    }
+}
+
+#[test]
+fn on_mysql_locked_and_expired_accounts_are_refused_as_by_the_server() {
+    needs!(the_proxy);
+    let Some((pair, proxy)) = mysql() else { return };
+    let same = |user: &str, password: &str| same(pair.ports[0], proxy.port, user, password);
+    pair.run(
+        0,
+        &[
+            "CREATE USER locked@'%' IDENTIFIED BY 'pw' ACCOUNT LOCK",
+            "CREATE USER expired@'%' IDENTIFIED BY 'pw' PASSWORD EXPIRE",
+            "CREATE USER secure@'%' IDENTIFIED BY 'pw' REQUIRE SSL",
+            "CREATE USER turned@'%' IDENTIFIED BY 'one'",
+            "CREATE ROLE just_a_role",
+        ],
+    );
+    assert_eq!(same("locked", "pw").err(), Some(3118));
+    assert_eq!(same("locked", "wrong").err(), Some(1045));
+    assert_eq!(same("expired", "pw").err(), Some(1862));
+    assert_eq!(same("expired", "wrong").err(), Some(1045));
+    assert_eq!(same("secure", "pw").err(), Some(1045));
+    assert!(same("just_a_role", "").is_err());
+    // a lock, a new password: from the next login on
+    drop(same("turned", "one").unwrap());
+    pair.run(0, &["ALTER USER turned@'%' IDENTIFIED BY 'two'"]);
+    drop(same("turned", "two").unwrap());
+    assert_eq!(same("turned", "one").err(), Some(1045));
+    pair.run(0, &["ALTER USER turned@'%' ACCOUNT LOCK"]);
+    common::wait_until("the lock is seen", || {
+        login(proxy.port, "turned", "two").is_err_and(|e| code(&e) == 3118)
+    });
+    pair.run(0, &["ALTER USER turned@'%' ACCOUNT UNLOCK"]);
+    common::wait_until("the lock is gone", || {
+        login(proxy.port, "turned", "two").is_ok()
+    });
+}
+
+#[test]
+fn on_mysql_accounts_made_through_the_proxy_or_past_it_work_at_once_with_what_was_granted() {
+    needs!(the_proxy);
+    let Some((pair, proxy)) = mysql() else { return };
+    let same = |user: &str, password: &str| same(pair.ports[0], proxy.port, user, password);
+    pair.run(
+        0,
+        &[
+            "CREATE USER IF NOT EXISTS maker@'%' IDENTIFIED BY 'makerpw'",
+            "GRANT ALL ON *.* TO maker@'%' WITH GRANT OPTION",
+            "CREATE DATABASE IF NOT EXISTS granted",
+            "CREATE TABLE IF NOT EXISTS granted.t (a INT)",
+        ],
+    );
+    pair.sync();
+    let mut maker = same("maker", "makerpw").unwrap();
+    let user = marker();
+    let mut run = |sql: &str| maker.query_drop(sql.replace("$", &user)).unwrap();
+    run("CREATE USER '$'@'%' IDENTIFIED BY 'one'");
+    let mut early = same(&user, "one").unwrap();
+    let select = "SELECT COUNT(*) FROM granted.t";
+    assert_eq!(code(&early.query_drop(select).unwrap_err()), 1142);
+    run("GRANT SELECT ON granted.* TO '$'@'%'");
+    let mut late = same(&user, "one").unwrap();
+    common::wait_until("the replica has the grant, too", || {
+        late.query_first::<i64, _>(select).is_ok()
+    });
+    run("ALTER USER '$'@'%' IDENTIFIED BY 'two'");
+    assert_eq!(same(&user, "one").err(), Some(1045));
+    drop(same(&user, "two").unwrap());
+    run("DROP USER '$'@'%'");
+    // the server itself asks a client that it does not know for some plugin or other
+    let refused = |user: &str| code(&login(proxy.port, user, "two").unwrap_err());
+    assert_eq!(refused(&user), 1045);
+    // past the proxy: found when somebody asks for it
+    assert_eq!(refused("past"), 1045);
+    pair.run(0, &["CREATE USER past@'%' IDENTIFIED BY 'pw'"]);
+    drop(same("past", "pw").unwrap());
+    // an account of the servers has limits at run time as any user
+    let mut admin = proxy.admin();
+    admin
+        .query_drop("SET USER past max_connections = 0")
+        .expect_err("below the range");
+    admin
+        .query_drop("SET USER past max_connections = 1")
+        .expect("the limit is set");
+    let held = login(proxy.port, "past", "pw").unwrap();
+    assert_eq!(code(&login(proxy.port, "past", "pw").unwrap_err()), 1203);
+    drop(held);
 }

@@ -350,6 +350,11 @@ fn the_configuration_is_shown_without_secrets() {
     assert_eq!(value("proxy.lease_timeout_ms"), Some("10000"));
     assert_eq!(value("user.app.group"), Some("main"));
     assert_eq!(value("user.app.qps"), Some("none"));
+    assert_eq!(value("user.app.server_user"), Some("app"));
+    assert_eq!(
+        value("group.main.servers.10.0.0.2:3306.tls"),
+        Some("disabled")
+    );
     let text = format!("{all:?}");
     assert!(
         !text.contains("hidden") && !text.contains("sesame"),

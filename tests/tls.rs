@@ -394,29 +394,244 @@ fn the_mariadb_client_verifies_the_certificate_and_runs_a_query() {
     );
 }
 
-const PYMYSQL: &str = r#"
-import sys, ssl, pymysql
-port, ca = int(sys.argv[1]), sys.argv[2]
-context = ssl.create_default_context(cafile=ca)
-for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-    context.minimum_version = context.maximum_version = version
-    c = pymysql.connect(host="localhost", port=port, user="app", password="apppw", ssl=context)
-    with c.cursor() as cursor:
-        cursor.execute("SELECT REPEAT('z', 100000)")
-        print(c._sock.version(), len(cursor.fetchone()[0]))
-    c.close()
-"#;
+/// A driver: what it is started with, and what says that it is there.
+struct Driver {
+    name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+    script: &'static str,
+    /// Arguments with which the program succeeds where the driver is installed.
+    probe: &'static [&'static str],
+}
+
+const DRIVERS: [Driver; 5] = [
+    Driver {
+        name: "PyMySQL",
+        program: "python3",
+        arguments: &[],
+        script: "connect.py",
+        probe: &["-c", "import pymysql"],
+    },
+    Driver {
+        name: "node mysql2",
+        program: "node",
+        arguments: &[],
+        script: "connect.js",
+        probe: &["-e", "require('mysql2')"],
+    },
+    Driver {
+        name: "PHP mysqli (mysqlnd)",
+        program: "php",
+        arguments: &[],
+        script: "connect.php",
+        probe: &["-r", "exit(extension_loaded('mysqli') ? 0 : 1);"],
+    },
+    Driver {
+        name: "Perl DBD::MariaDB",
+        program: "perl",
+        arguments: &[],
+        script: "connect.pl",
+        probe: &["-MDBD::MariaDB", "-e", "1"],
+    },
+    Driver {
+        name: "MariaDB Connector/J",
+        program: "java",
+        arguments: &["-XX:TieredStopAtLevel=1", "-cp", CONNECTOR_J],
+        script: "Connect.java",
+        probe: &[
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            CONNECTOR_J,
+            "--list-modules",
+        ],
+    },
+];
+
+const CONNECTOR_J: &str = "/usr/share/java/mariadb-java-client.jar";
+
+/// Where tests/drivers keeps what it has installed.
+fn node_modules() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers/node/node_modules")
+}
+
+impl Driver {
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .env("NODE_PATH", node_modules())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn is_installed(&self) -> bool {
+        let found = self.command().args(self.probe).output();
+        let library = self.program != "java" || std::path::Path::new(CONNECTOR_J).exists();
+        library && found.is_ok_and(|output| output.status.success())
+    }
+
+    /// What it says, verified by this authority.
+    fn connect(&self, port: u16, authority: &str) -> String {
+        let script = tls::file("clients").join(self.script);
+        let output = self
+            .command()
+            .args(self.arguments)
+            .arg(script)
+            .arg(port.to_string())
+            .arg(tls::file(authority))
+            .output()
+            .expect("it runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+}
 
 #[test]
-fn pymysql_connects_with_a_verified_certificate() {
+fn drivers_of_five_languages_connect_with_a_verified_certificate_and_to_no_other() {
     common::needs!(the_proxy);
-    if !run("python3", &["-c", "import pymysql"], "").is_empty() {
-        return common::skipped("PyMySQL is not installed");
+    let port = shared().port;
+    for driver in &DRIVERS {
+        if !driver.is_installed() {
+            common::skipped(&format!("{} is not installed", driver.name));
+            continue;
+        }
+        let shown = driver.connect(port, "ca.pem");
+        let both = "TLSv1.2 100000\nTLSv1.3 100000\n";
+        assert!(
+            shown == both || shown == "TLS 100000\n",
+            "{}: {shown}",
+            driver.name
+        );
+        let refused = driver.connect(port, "other-ca.pem");
+        assert!(!refused.contains("100000"), "{}: {refused}", driver.name);
     }
-    let (port, authority) = (shared().port.to_string(), tls::file("ca.pem"));
-    let authority = authority.display().to_string();
-    let shown = run("python3", &["-c", PYMYSQL, &port, &authority], "");
-    assert_eq!(shown, "TLSv1.2 100000\nTLSv1.3 100000\n");
+}
+
+/// MySQL's own command line client, where there is a MySQL.
+#[test]
+fn the_mysql_client_verifies_the_certificate_and_runs_a_query() {
+    common::needs!(the_proxy);
+    let Some(program) = common::mysql_pair::program("mysql") else {
+        return;
+    };
+    let port = format!("--port={}", shared().port);
+    let with = |authority: &str, version: &str| {
+        let authority = format!("--ssl-ca={}", tls::file(authority).display());
+        let version = format!("--tls-version={version}");
+        run(
+            &program.display().to_string(),
+            &[
+                "--no-defaults",
+                "--host=127.0.0.1",
+                "--protocol=tcp",
+                &port,
+                "-uapp",
+                "-papppw",
+                &authority,
+                &version,
+                "--ssl-mode=VERIFY_CA",
+                "--commands",
+                "-e",
+                "SELECT 40 + 2; \\s",
+            ],
+            "",
+        )
+    };
+    for version in ["TLSv1.3", "TLSv1.2"] {
+        let shown = with("ca.pem", version);
+        assert!(
+            shown.contains("42") && shown.contains("Cipher in use is"),
+            "{shown}"
+        );
+    }
+    let shown = with("other-ca.pem", "TLSv1.3");
+    assert!(
+        !shown.contains("42") && shown.contains("certificate"),
+        "{shown}"
+    );
+}
+
+/// All that a listener agrees to: what it chose is left out the next time, until it refuses.
+fn offered(port: u16, version: &str, option: &str, all: &str, separator: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    loop {
+        let left_out: String = found.iter().map(|name| format!(":!{name}")).collect();
+        let list = match separator {
+            "!" => format!("{all}{left_out}"),
+            // suites of TLS 1.3 are a plain list
+            _ => {
+                let rest = all
+                    .split(':')
+                    .filter(|name| !found.iter().any(|f| f == name));
+                rest.collect::<Vec<_>>().join(":")
+            }
+        };
+        if list.is_empty() {
+            return found;
+        }
+        let at = format!("127.0.0.1:{port}");
+        let asked = ["s_client", "-starttls", "mysql", "-connect", &at];
+        let shown = run(
+            "openssl",
+            &[&asked[..], &[version, option, &list]].concat(),
+            "",
+        );
+        let chosen = shown
+            .split("Cipher is ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
+        match chosen.map(str::trim) {
+            Some(name) if name != "(NONE)" => {
+                assert!(
+                    !found.iter().any(|f| f == name),
+                    "{name} was left out: {shown}"
+                );
+                found.push(name.to_string());
+            }
+            _ => return found,
+        }
+    }
+}
+
+/// As testssl.sh lists them, for both kinds of certificates.
+#[test]
+fn every_cipher_that_openssl_has_is_tried_and_only_authenticated_ones_with_forward_secrecy_are_taken(
+) {
+    common::needs!(the_proxy);
+    if !is_installed("openssl") {
+        return;
+    }
+    let mut rsa = ProxyConfig::new(Cluster::shared());
+    let pair = tls::keys(&[("certificate", "rsa.pem"), ("key", "rsa.key")]);
+    rsa.more = format!("\n[tls]\n{pair}\n");
+    let rsa = rsa.start();
+    for (port, kind) in [(shared().port, "ECDSA"), (rsa.port, "RSA")] {
+        const ALL: &str = "ALL:COMPLEMENTOFALL:@SECLEVEL=0";
+        let mut old = offered(port, "-tls1_2", "-cipher", ALL, "!");
+        old.sort_unstable();
+        let suite = |end: &str| format!("ECDHE-{kind}-{end}");
+        let expected = [
+            "AES128-GCM-SHA256",
+            "AES256-GCM-SHA384",
+            "CHACHA20-POLY1305",
+        ]
+        .map(suite);
+        assert_eq!(old, expected, "TLS 1.2");
+        const NEW: &str =
+            "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:\
+                           TLS_AES_128_CCM_SHA256:TLS_AES_128_CCM_8_SHA256";
+        let new = offered(port, "-tls1_3", "-ciphersuites", NEW, ":");
+        let mut new: Vec<&str> = new.iter().map(String::as_str).collect();
+        new.sort_unstable();
+        let expected = [
+            "TLS_AES_128_GCM_SHA256",
+            "TLS_AES_256_GCM_SHA384",
+            "TLS_CHACHA20_POLY1305_SHA256",
+        ];
+        assert_eq!(new, expected, "TLS 1.3");
+        for version in ["-tls1", "-tls1_1"] {
+            let none = offered(port, version, "-cipher", ALL, "!");
+            assert!(none.is_empty(), "{version} {none:?}");
+        }
+    }
 }
 
 /// `[tls]` with files that the test may change: copies of those of tests/tls, under other names.

@@ -295,7 +295,7 @@ impl Home {
 }
 
 fn differs(a: &Server, b: &Server) -> bool {
-    a.role != b.role || a.target != b.target
+    a.role != b.role || a.target != b.target || a.tls != b.tls
 }
 
 fn is_ahead(time: &Cell<Option<Instant>>, now: Instant) -> bool {

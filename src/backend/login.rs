@@ -1,11 +1,12 @@
 //! The client side of a server's login: greeting, response, authentication.
+use super::authentication::Authentication;
 use super::setup::Kind;
-use super::{Password, Want};
-use crate::net::{Buf, Peer, Socket};
-use crate::wire::auth::{caching_sha2, native, CACHING_SHA2, NATIVE};
+use super::Want;
+use crate::config::{ServerTls, ServerTlsMode};
+use crate::net::{Buf, Socket};
 use crate::wire::handshake::{ChangeUser, Greeting, Response};
 use crate::wire::packet::{frame, Assembler};
-use crate::wire::reply::{Err as ServerError, Login, Ok as OkPacket};
+use crate::wire::reply::{Err as ServerError, Ok as OkPacket};
 use crate::wire::{capabilities, error, Malformed};
 use std::io;
 
@@ -31,7 +32,7 @@ impl From<Malformed> for Trouble {
 
 /// Whole packets over a socket, for the exchanges before and between leases.
 pub(super) struct Channel<'a> {
-    socket: &'a Socket,
+    pub(super) socket: &'a Socket,
     incoming: Assembler,
     /// What is going on, for the message when the time is over.
     pub phase: &'static str,
@@ -88,6 +89,33 @@ impl<'a> Channel<'a> {
                 self.phase
             ))),
         }
+    }
+
+    /// Asks for TLS and agrees on it. What the server sent before is worth nothing afterwards, and must not be
+    /// taken for what it sends inside.
+    async fn encrypt(
+        &mut self,
+        tls: &ServerTls,
+        response: &Response,
+        sequence: u8,
+    ) -> Result<(), Trouble> {
+        let incoming = std::mem::replace(&mut self.incoming, Assembler::new(LARGEST));
+        if !incoming.rest().is_empty() || self.socket.is_stale() {
+            return Err(Trouble::Broken(
+                "the server sent more than its greeting before TLS".into(),
+            ));
+        }
+        self.send(&response.encode_ssl_request(), sequence);
+        let handshake = self
+            .socket
+            .connect_tls(tls.client.clone(), tls.name.clone());
+        handshake.await.map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => Trouble::TimedOut("TLS handshake"),
+            io::ErrorKind::UnexpectedEof => {
+                Trouble::Broken("the server ended the connection: TLS handshake".into())
+            }
+            _ => Trouble::Broken(tls.explain(&e)),
+        })
     }
 
     pub fn send(&self, payload: &[u8], sequence: u8) {
@@ -152,14 +180,12 @@ pub(super) async fn log_in(
         )));
     }
     let caps = (want.capabilities & !NEVER | WISHED) & greeting.capabilities;
-    let mut auth = Authentication::begin(want, channel.socket, &greeting);
-    let response = Response {
+    let encrypted = wants_tls(want, &greeting)?;
+    let mut response = Response {
         capabilities: caps,
         max_packet: MAX_PACKET,
         collation: want.collation,
         user: want.account.user.to_string(),
-        auth: auth.answer()?,
-        auth_plugin: (caps & capabilities::PLUGIN_AUTH != 0).then(|| auth.plugin.clone()),
         attributes: if caps & capabilities::CONNECT_ATTRS != 0 {
             PROGRAM_NAME.to_vec()
         } else {
@@ -167,7 +193,16 @@ pub(super) async fn log_in(
         },
         ..Response::default()
     };
-    channel.send(&response.encode(), sequence.wrapping_add(1));
+    let mut next = sequence.wrapping_add(1);
+    if let Some(tls) = encrypted {
+        response.capabilities |= capabilities::SSL;
+        channel.encrypt(tls, &response, next).await?;
+        next = next.wrapping_add(1);
+    }
+    let mut auth = Authentication::begin(want, channel.socket, &greeting);
+    response.auth = auth.answer()?;
+    response.auth_plugin = (caps & capabilities::PLUGIN_AUTH != 0).then(|| auth.plugin.clone());
+    channel.send(&response.encode(), next);
     auth.run(channel, caps).await?;
     Ok(LoggedIn {
         capabilities: caps,
@@ -175,6 +210,28 @@ pub(super) async fn log_in(
         mariadb: is_mariadb(&greeting),
         scramble: auth.scramble,
     })
+}
+
+/// What this connection is to be encrypted with. A server that does not offer what is required is told of like a
+/// refused login: only its configuration or Umpire's can change that.
+fn wants_tls<'w>(
+    want: &'w Want<'_>,
+    greeting: &Greeting,
+) -> Result<Option<&'w ServerTls>, Trouble> {
+    let Some(tls) = want.server.tls.as_deref() else {
+        return Ok(None);
+    };
+    if greeting.capabilities & capabilities::SSL != 0 {
+        return Ok(Some(tls));
+    }
+    if tls.mode == ServerTlsMode::Preferred {
+        return Ok(None);
+    }
+    Err(Trouble::Refused(error::own(&format!(
+        "server {} does not offer TLS, which its group requires: switch it on at the server (ssl_cert, ssl_key), \
+         or set tls = \"preferred\" for this server",
+        want.server.address
+    ))))
 }
 
 /// MariaDB leaves the first flag (CLIENT_MYSQL there) out of its greeting, also under a changed version string.
@@ -191,170 +248,15 @@ pub(super) async fn change_user(
     scramble: [u8; 20],
 ) -> Result<[u8; 20], Trouble> {
     let caps = kind.capabilities;
-    let plugin = match want.account.password {
-        Password::Plain(_) if !kind.mariadb => CACHING_SHA2,
-        _ => NATIVE,
-    };
-    let mut auth = Authentication::new(want, channel.socket, plugin, scramble);
+    let mut auth = Authentication::again(want, channel.socket, kind.mariadb, scramble);
     let request = ChangeUser {
         user: want.account.user.to_string(),
         auth: auth.answer()?,
         collation: want.collation,
-        auth_plugin: (caps & capabilities::PLUGIN_AUTH != 0).then(|| plugin.to_owned()),
+        auth_plugin: (caps & capabilities::PLUGIN_AUTH != 0).then(|| auth.plugin.clone()),
         ..ChangeUser::default()
     };
     channel.send(&request.encode(caps), 0);
     auth.run(channel, caps).await?;
     Ok(auth.scramble)
-}
-
-/// One authentication exchange.
-struct Authentication<'a> {
-    user: &'a str,
-    password: &'a Password,
-    plugin: String,
-    scramble: [u8; 20],
-    /// The way to the server cannot be listened to: a Unix socket.
-    private: bool,
-}
-
-/// More messages than any plugin has.
-const ROUNDS: usize = 8;
-/// caching_sha2_password: what the server says in AuthMoreData, and the client's request for the key.
-/// https://dev.mysql.com/doc/dev/mysql-server/latest/page_caching_sha2_authentication_exchanges.html
-const FAST_OK: &[u8] = &[3];
-const FULL: &[u8] = &[4];
-const REQUEST_KEY: &[u8] = &[2];
-
-impl<'a> Authentication<'a> {
-    fn begin(want: &Want<'a>, socket: &Socket, greeting: &Greeting) -> Authentication<'a> {
-        // With the wrong plugin first, the server asks for the right one.
-        let plugin = match want.account.password {
-            Password::Plain(_) if greeting.auth_plugin == CACHING_SHA2 => CACHING_SHA2,
-            _ => NATIVE,
-        };
-        Authentication::new(want, socket, plugin, greeting.scramble)
-    }
-
-    fn new(
-        want: &Want<'a>,
-        socket: &Socket,
-        plugin: &str,
-        scramble: [u8; 20],
-    ) -> Authentication<'a> {
-        let private = socket.peer() == Peer::Unix;
-        let account: &'a super::Account = want.account;
-        Authentication {
-            user: &account.user,
-            password: &account.password,
-            plugin: plugin.into(),
-            scramble,
-            private,
-        }
-    }
-
-    async fn run(&mut self, channel: &mut Channel<'_>, caps: u64) -> Result<(), Trouble> {
-        for _ in 0..ROUNDS {
-            let (sequence, payload) = channel.packet().await?;
-            match Login::decode(&payload, caps)? {
-                Login::Ok(_) => return Ok(()),
-                Login::Err(e) => return Err(Trouble::Refused(e)),
-                Login::Switch { plugin, scramble } => {
-                    self.plugin = plugin;
-                    self.scramble = first_20(&scramble)?;
-                    channel.send(&self.answer()?, sequence.wrapping_add(1));
-                }
-                Login::More(data) => self.more(channel, sequence, &data, caps).await?,
-            }
-        }
-        Err(Trouble::Broken(
-            "the server's authentication does not end".into(),
-        ))
-    }
-
-    /// What proves the password to the current plugin.
-    fn answer(&self) -> Result<Vec<u8>, Trouble> {
-        match (self.plugin.as_str(), self.password) {
-            (NATIVE, Password::Plain(password)) => Ok(native::respond(password, &self.scramble)),
-            (NATIVE, Password::Stage1(stage1)) => Ok(native::respond_stage1(stage1, &self.scramble)),
-            (CACHING_SHA2, Password::Plain(password)) => Ok(caching_sha2::respond(password, &self.scramble)),
-            (CACHING_SHA2, Password::Stage1(_)) => Err(self.password_needed()),
-            _ => Err(Trouble::Refused(error::own(&format!(
-                "the server wants authentication plugin '{}' for user '{}', which is not supported: \
-                 use {NATIVE} or {CACHING_SHA2} for this account",
-                self.plugin, self.user
-            )))),
-        }
-    }
-
-    fn password_needed(&self) -> Trouble {
-        Trouble::Refused(error::own(&format!(
-            "the server wants {CACHING_SHA2} for user '{}', and only a {NATIVE} hash is known: \
-             put the password itself into the configuration",
-            self.user
-        )))
-    }
-
-    async fn more(
-        &self,
-        channel: &mut Channel<'_>,
-        sequence: u8,
-        data: &[u8],
-        caps: u64,
-    ) -> Result<(), Trouble> {
-        if self.plugin != CACHING_SHA2 {
-            return Err(Trouble::Broken(format!(
-                "unexpected authentication data for {}",
-                self.plugin
-            )));
-        }
-        match data {
-            FAST_OK => Ok(()),
-            FULL => self.full(channel, sequence, caps).await,
-            _ => Err(Trouble::Broken(
-                "unknown authentication data of the server".into(),
-            )),
-        }
-    }
-
-    /// The server does not have the password in its cache: it wants to see it.
-    async fn full(
-        &self,
-        channel: &mut Channel<'_>,
-        sequence: u8,
-        caps: u64,
-    ) -> Result<(), Trouble> {
-        let Password::Plain(password) = self.password else {
-            return Err(self.password_needed());
-        };
-        if self.private {
-            let mut clear = password.to_vec();
-            clear.push(0);
-            channel.send(&clear, sequence.wrapping_add(1));
-            return Ok(());
-        }
-        channel.send(REQUEST_KEY, sequence.wrapping_add(1));
-        let (sequence, payload) = channel.packet().await?;
-        let pem = match Login::decode(&payload, caps)? {
-            Login::More(pem) => pem,
-            Login::Err(e) => return Err(Trouble::Refused(e)),
-            _ => {
-                return Err(Trouble::Broken(
-                    "the server did not send its public key".into(),
-                ))
-            }
-        };
-        let pem = String::from_utf8_lossy(&pem);
-        let cipher = caching_sha2::encrypt_password(password, &self.scramble, &pem)?;
-        channel.send(&cipher, sequence.wrapping_add(1));
-        Ok(())
-    }
-}
-
-/// AuthSwitchRequest carries 20 bytes and a NUL.
-fn first_20(scramble: &[u8]) -> Result<[u8; 20], Malformed> {
-    let bytes = scramble.get(..20).and_then(|s| s.try_into().ok());
-    bytes.ok_or(Malformed {
-        what: "scramble of AuthSwitchRequest",
-    })
 }

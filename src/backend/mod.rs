@@ -15,6 +15,7 @@
 //! many connects at once, how fast, backoff after failures). All of it belongs to one thread; nothing is
 //! borrowed over an await.
 mod acquire;
+mod authentication;
 mod bell;
 mod connection;
 mod gate;

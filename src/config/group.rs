@@ -1,6 +1,7 @@
 //! The sections `[[group]]` with their servers and monitors.
 use super::proxy::{count, in_ms};
 use super::secret::{self, Reader};
+use super::tls::servers::{self as server_tls, GroupTls};
 use super::value;
 use super::walk::{nearest, Findings, Found, Number, Section};
 use super::{Accounts, Address, Group, Listen, Listener, Monitor, ReadYourWrites, Role, Server};
@@ -129,9 +130,10 @@ fn group(
     findings: &Findings<'_>,
     secrets: Reader<'_>,
 ) -> Group {
+    let tls = server_tls::group(&mut section, findings, secrets);
     let group = Group {
         name: name(&mut section, &mut seen.names, findings),
-        servers: servers(&mut section, &mut seen.addresses, listen, findings),
+        servers: servers(&mut section, seen, listen, tls.as_ref(), findings),
         read_write_split: section.boolean("read_write_split", true),
         read_your_writes: read_your_writes(&mut section, findings),
         read_your_writes_window: in_ms(&mut section, &WINDOW),
@@ -194,8 +196,9 @@ fn accounts(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Accounts 
 
 fn servers(
     section: &mut Section<'_, '_>,
-    seen: &mut HashMap<Address, usize>,
+    seen: &mut Seen,
     listen: &[Listener],
+    tls: Option<&GroupTls>,
     findings: &Findings<'_>,
 ) -> Vec<Server> {
     let tables = section.tables("servers");
@@ -210,7 +213,7 @@ fn servers(
     for mut table in tables {
         let at = table.at;
         let path = table.path.clone();
-        let server = server(&mut table, seen, listen, findings);
+        let server = server(&mut table, &mut seen.addresses, listen, tls, findings);
         table.finish();
         if server.as_ref().is_some_and(|s| s.role == Role::Primary)
             && servers.iter().any(|s| s.role == Role::Primary)
@@ -230,6 +233,7 @@ fn server(
     table: &mut Section<'_, '_>,
     seen: &mut HashMap<Address, usize>,
     listen: &[Listener],
+    tls: Option<&GroupTls>,
     findings: &Findings<'_>,
 ) -> Option<Server> {
     let address = table
@@ -243,6 +247,7 @@ fn server(
         .number_if_given(&WEIGHT)
         .and_then(|w| u32::try_from(w).ok());
     let max_connections = count(table, &SERVER_CONNECTIONS);
+    let tls = server_tls::server(table, address.as_ref(), tls, findings);
     let role = role?;
     Some(Server {
         address: address?,
@@ -250,6 +255,7 @@ fn server(
         // the primary takes reads only where the operator asks for it
         weight: weight.unwrap_or(u32::from(role == Role::Replica)),
         max_connections,
+        tls,
     })
 }
 

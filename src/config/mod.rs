@@ -46,6 +46,7 @@ pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
 pub use sharding::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
+pub use tls::servers::ServerTls;
 pub use tls::Tls;
 pub use value::password_hash;
 
@@ -170,6 +171,29 @@ pub enum ListenerTls {
     Required,
 }
 
+/// How connections to a server are encrypted; as the modes of MySQL's own clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerTlsMode {
+    Disabled,
+    /// Where the server offers it.
+    Preferred,
+    /// Always; whoever the server is.
+    Required,
+    /// And an authority must have signed the server's certificate.
+    VerifyCa,
+    /// And it must be the certificate of the address.
+    VerifyIdentity,
+}
+
+impl ServerTlsMode {
+    fn verifies(self) -> bool {
+        matches!(
+            self,
+            ServerTlsMode::VerifyCa | ServerTlsMode::VerifyIdentity
+        )
+    }
+}
+
 /// What a user's connections have to be; 1045 otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserTls {
@@ -267,6 +291,8 @@ pub struct Server {
     pub weight: u32,
     /// Connections of the whole process to this server. Default 200.
     pub max_connections: u32,
+    /// None: not encrypted.
+    pub tls: Option<Arc<ServerTls>>,
 }
 
 /// The role that the operator gave a server; who really is the primary is learnt from the servers.
@@ -327,12 +353,43 @@ pub struct User {
     /// Its own; see [`Config::limits_of`].
     pub limits: Limits,
     pub tls: UserTls,
+    /// The plugin by which its clients prove the password; None: the one they begin with, if it can be.
+    pub auth_plugin: Option<AuthPlugin>,
+    /// The account that its sessions have on the servers; None: the one of the same name and password.
+    pub server_account: Option<ServerAccount>,
+}
+
+/// An account on the servers that stands for a user here (`server_user`, `server_password`).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerAccount {
+    pub user: String,
+    pub password: String,
+}
+
+impl std::fmt::Debug for ServerAccount {
+    /// Without the password: configurations are logged.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerAccount")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How clients prove a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthPlugin {
+    Native,
+    CachingSha2,
+    /// MariaDB's.
+    Ed25519,
+    /// The password itself, over TLS only.
+    Clear,
 }
 
 /// What is known of a user's password.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
-    /// The password itself (`password`, `password_file`).
+    /// The password itself (`password`, `password_file`, `password_env`).
     Plain(String),
     /// `password_hash = "*…40 hex…"`: SHA1(SHA1(password)), mysql_native_password.
     Native([u8; 20]),
@@ -342,6 +399,8 @@ pub enum Secret {
         salt: Vec<u8>,
         digest: Vec<u8>,
     },
+    /// `password_hash = "…43 characters of base64…"`: the public key of MariaDB's ed25519.
+    Ed25519([u8; 32]),
     /// Whatever the servers of the group have for this name (`accounts = "server"`).
     Server,
 }

@@ -245,7 +245,12 @@ fn check_admin(
     f: &Findings<'_>,
 ) {
     let Some(admin) = admin else { return };
-    let given = section.has("admin_password") || section.has("admin_password_file");
+    let keys = [
+        "admin_password",
+        "admin_password_file",
+        "admin_password_env",
+    ];
+    let given = keys.iter().any(|key| section.has(key));
     if !has_password && !given && !admin.value.ip().is_loopback() {
         let message = format!(
             "{} can be reached from other machines: set admin_password or admin_password_file",

@@ -1,4 +1,4 @@
-//! Passwords: in place, in files of their own, hashed. No message here ever shows one.
+//! Passwords: in place, in files of their own, in the environment, hashed. No message here ever shows one.
 use super::value;
 use super::walk::{Findings, Found, Section};
 use super::Secret;
@@ -49,10 +49,23 @@ pub(super) fn is_world_readable(file: &std::fs::File) -> io::Result<bool> {
     Ok(file.metadata()?.permissions().mode() & OTHERS_READ != 0)
 }
 
+/// Where a password may stand: in place, in a file, in a variable of the environment.
+type Keys = [&'static str; 3];
+const KEYS: Keys = ["password", "password_file", "password_env"];
+const ADMIN_KEYS: Keys = [
+    "admin_password",
+    "admin_password_file",
+    "admin_password_env",
+];
+const SERVER_KEYS: Keys = [
+    "server_password",
+    "server_password_file",
+    "server_password_env",
+];
 /// Where a user's password may stand.
-const USER_KEYS: [&str; 3] = ["password", "password_file", "password_hash"];
+const USER_KEYS: [&str; 4] = ["password", "password_file", "password_env", "password_hash"];
 
-/// A user's secret: exactly one of three keys; or none of them where the servers know the user
+/// A user's secret: exactly one of four keys; or none of them where the servers know the user
 /// (`by_server`). None: missing or wrong, and reported.
 pub(super) fn user(
     section: &mut Section<'_, '_>,
@@ -70,38 +83,42 @@ pub(super) fn user(
             .map_err(|message| findings.error(found.at, &found.key, message))
             .ok()
     });
-    let plain = plain(section, "password", "password_file", findings, read).map(Secret::Plain);
+    let plain = plain(section, &KEYS, findings, read).map(Secret::Plain);
     hash.or(plain).filter(|_| alone)
 }
 
-/// The monitor's password: exactly one of two keys.
+/// The monitor's password: exactly one of three keys.
 pub(super) fn monitor(
     section: &mut Section<'_, '_>,
     findings: &Findings<'_>,
     read: Reader<'_>,
 ) -> Option<String> {
-    let alone = exactly_one(section, findings, &["password", "password_file"]);
-    plain(section, "password", "password_file", findings, read).filter(|_| alone)
+    let alone = exactly_one(section, findings, &KEYS);
+    plain(section, &KEYS, findings, read).filter(|_| alone)
 }
 
-/// The admin account's password: at most one of two keys; absent: none.
+/// The admin account's password: at most one of three keys; absent: none.
 pub(super) fn admin(
     section: &mut Section<'_, '_>,
     findings: &Findings<'_>,
     read: Reader<'_>,
 ) -> Option<String> {
-    at_most_one(
-        section,
-        findings,
-        &["admin_password", "admin_password_file"],
-    );
-    plain(
-        section,
-        "admin_password",
-        "admin_password_file",
-        findings,
-        read,
-    )
+    at_most_one(section, findings, &ADMIN_KEYS);
+    plain(section, &ADMIN_KEYS, findings, read)
+}
+
+/// The password of a user's account on the servers: one of three keys where it has one (`needed`: it has).
+pub(super) fn server(
+    section: &mut Section<'_, '_>,
+    needed: bool,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+) -> Option<String> {
+    let alone = match needed {
+        true => exactly_one(section, findings, &SERVER_KEYS),
+        false => at_most_one(section, findings, &SERVER_KEYS),
+    };
+    plain(section, &SERVER_KEYS, findings, read).filter(|_| alone)
 }
 
 fn exactly_one(section: &Section<'_, '_>, findings: &Findings<'_>, keys: &[&str]) -> bool {
@@ -135,14 +152,16 @@ fn at_most_one(section: &Section<'_, '_>, findings: &Findings<'_>, keys: &[&str]
 
 fn plain(
     section: &mut Section<'_, '_>,
-    in_place: &'static str,
-    in_file: &'static str,
+    [in_place, in_file, in_environment]: &Keys,
     findings: &Findings<'_>,
     read: Reader<'_>,
 ) -> Option<String> {
     let file = section
         .string(in_file)
         .and_then(|found| from_file(&found, findings, read));
+    let variable = section
+        .string(in_environment)
+        .and_then(|found| from_environment(&found, findings));
     let text = section.string(in_place).and_then(|found| {
         let first = findings
             .plain_secret
@@ -151,7 +170,25 @@ fn plain(
         findings.plain_secret.set(Some(first));
         without_nul(found.value, &found, findings)
     });
-    text.or(file)
+    text.or(file).or(variable)
+}
+
+/// The value of a variable of Umpire's own environment, as it was when Umpire was started.
+fn from_environment(found: &Found<&str>, findings: &Findings<'_>) -> Option<String> {
+    let wrong = |what: &str| {
+        let message = format!("the environment variable {:?} {what}", found.value);
+        findings.error(found.at, &found.key, message);
+        None
+    };
+    if found.value.is_empty() || found.value.contains(['=', '\0']) {
+        return wrong("cannot exist: give a name without \"=\"");
+    }
+    match std::env::var(found.value) {
+        Ok(password) if password.is_empty() => wrong("is empty"),
+        Ok(password) => Some(password),
+        Err(std::env::VarError::NotPresent) => wrong("is not set"),
+        Err(std::env::VarError::NotUnicode(_)) => wrong("does not hold UTF-8 text"),
+    }
 }
 
 /// The file's text without the line end that editors put behind it.

@@ -1,4 +1,5 @@
 //! The parser through its public functions.
+mod accounts;
 mod cross;
 mod document;
 mod secret;
@@ -174,7 +175,8 @@ fn an_unknown_key_of_a_server_is_named_with_the_path_to_it() {
 fn a_key_unlike_any_other_gets_the_list_of_those_known() {
     let text = with("name = \"app\"", "zzz = 1");
     let expected = "test.toml:14:1: user[0].zzz: unknown key; known here: name, group, password_hash, \
-                    password_file, password, allow, deny, tls, max_connections, qps, max_running, max_execution_time_ms, \
+                    password_file, password_env, password, allow, deny, tls, auth_plugin, server_user, server_password_file, \
+                    server_password_env, server_password, max_connections, qps, max_running, max_execution_time_ms, \
          max_result_rows, max_result_bytes, idle_transaction_timeout_ms, max_allowed_packet";
     assert_only_error(&text, expected);
 }

@@ -1,6 +1,7 @@
 //! The section `[tls]`: what clients are offered. The files are read and checked here, so that a wrong one is an
 //! error of the configuration and never of a client's login.
 mod pem;
+pub(super) mod servers;
 mod validity;
 
 use super::secret::Reader;

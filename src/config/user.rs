@@ -3,7 +3,7 @@ use super::group::known_group;
 use super::secret::{self, Reader};
 use super::walk::{Findings, Section};
 use super::{addresses, limits, tls};
-use super::{Accounts, Addresses, Group, Limits, Secret, User, UserTls};
+use super::{Accounts, Addresses, AuthPlugin, Group, Limits, Secret, ServerAccount, User, UserTls};
 use std::collections::HashMap;
 
 /// Longest user name in characters: MariaDB's limit (MySQL's is 32).
@@ -58,7 +58,20 @@ fn user(
         qps: None,
         limits: Limits::default(),
         tls: tls::user_mode(&mut section, tls_offered, findings),
+        auth_plugin: None,
+        server_account: None,
     };
+    user.auth_plugin = auth_plugin(&mut section, &user.secret, tls_offered, findings);
+    user.server_account = server_account(&mut section, &user.name, findings, secrets);
+    let hash = section.has("password_hash") && matches!(user.secret, Secret::Ed25519(_));
+    if hash && user.server_account.is_none() && !tls_offered {
+        findings.error(
+            section.at,
+            &section.path_of("password_hash"),
+            "of an ed25519 hash nothing is left to log in at the servers with: give server_password, or the \
+             section [tls], so that Umpire can ask a client for the password itself",
+        );
+    }
     limits::of_user(&mut section, &mut user);
     section.finish();
     user
@@ -76,8 +89,104 @@ impl User {
             qps: None,
             limits: Limits::default(),
             tls: UserTls::Optional,
+            auth_plugin: None,
+            server_account: None,
         }
     }
+}
+
+/// `auth_plugin`: one that can prove the secret.
+fn auth_plugin(
+    section: &mut Section<'_, '_>,
+    secret: &Secret,
+    tls_offered: bool,
+    findings: &Findings<'_>,
+) -> Option<AuthPlugin> {
+    let found = section.string("auth_plugin")?;
+    let known = PLUGINS.iter().copied().find(|plugin| {
+        plugin.word() == found.value
+            // as the protocol and clients call it
+            || *plugin == AuthPlugin::Ed25519 && found.value == "client_ed25519"
+    });
+    let Some(plugin) = known else {
+        let words = PLUGINS.map(|plugin| format!("{:?}", plugin.word()));
+        let message = format!("{:?} is not one of {}", found.value, words.join(", "));
+        findings.error(found.at, &found.key, message);
+        return None;
+    };
+    if plugin == AuthPlugin::Clear && !tls_offered {
+        tls::needs_section(&found, findings);
+    }
+    let fits = match secret {
+        Secret::Plain(_) => true,
+        Secret::Native(_) => matches!(plugin, AuthPlugin::Native | AuthPlugin::Clear),
+        Secret::CachingSha2 { .. } => {
+            matches!(plugin, AuthPlugin::CachingSha2 | AuthPlugin::Clear)
+        }
+        Secret::Ed25519(_) => matches!(plugin, AuthPlugin::Ed25519 | AuthPlugin::Clear),
+        Secret::Server => {
+            let message = "is for users with a password of their own; the servers' accounts say by which plugin \
+                           they log in";
+            findings.error(found.at, &found.key, message);
+            return None;
+        }
+    };
+    if !fits {
+        let message = format!("{:?} cannot prove this kind of password_hash", found.value);
+        findings.error(found.at, &found.key, message);
+    }
+    fits.then_some(plugin)
+}
+
+const PLUGINS: [AuthPlugin; 4] = [
+    AuthPlugin::Native,
+    AuthPlugin::CachingSha2,
+    AuthPlugin::Ed25519,
+    AuthPlugin::Clear,
+];
+
+impl AuthPlugin {
+    /// As in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            AuthPlugin::Native => "mysql_native_password",
+            AuthPlugin::CachingSha2 => "caching_sha2_password",
+            AuthPlugin::Ed25519 => "ed25519",
+            AuthPlugin::Clear => "mysql_clear_password",
+        }
+    }
+}
+
+/// `server_user` and its password; the user's own name where only a password is given.
+fn server_account(
+    section: &mut Section<'_, '_>,
+    name: &str,
+    findings: &Findings<'_>,
+    secrets: Reader<'_>,
+) -> Option<ServerAccount> {
+    let user = section.string("server_user");
+    let password = secret::server(section, user.is_some(), findings, secrets)?;
+    let user = match user {
+        None => name,
+        Some(found) => {
+            if !is_name(found.value) {
+                findings.error(found.at, &found.key, wrong_name());
+            }
+            found.value
+        }
+    };
+    Some(ServerAccount {
+        user: user.to_owned(),
+        password,
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().count() <= MAX_NAME && !name.contains('\0')
+}
+
+fn wrong_name() -> String {
+    format!("a user's name has 1 to {MAX_NAME} characters and no NUL")
 }
 
 fn name(
@@ -89,12 +198,8 @@ fn name(
         return String::new();
     };
     let name = found.value;
-    if name.is_empty() || name.chars().count() > MAX_NAME || name.contains('\0') {
-        findings.error(
-            found.at,
-            &found.key,
-            format!("a user's name has 1 to {MAX_NAME} characters and no NUL"),
-        );
+    if !is_name(name) {
+        findings.error(found.at, &found.key, wrong_name());
     } else if let Some(line) = seen.insert(name.to_owned(), findings.line(found.at)) {
         findings.error(
             found.at,

@@ -73,12 +73,16 @@ pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
     })
 }
 
-/// `*` and 40 hex digits (mysql_native_password), or `$A$005$…` (caching_sha2_password); either
-/// may be written as `0x` and the hex of its bytes, since salts hold unprintable bytes.
+/// `*` and 40 hex digits (mysql_native_password), `$A$005$…` (caching_sha2_password), or 43 characters of
+/// base64 (ed25519's public key); any may be written as `0x` and the hex of its bytes, since salts hold unprintable bytes.
 ///
 /// # Errors
 /// Half a sentence about what is wrong.
 pub fn password_hash(text: &str) -> Result<Secret, String> {
+    // first: its letters may begin with 0x, and hex has no such length
+    if let Some(key) = ed25519_key(text.as_bytes()) {
+        return Ok(Secret::Ed25519(key));
+    }
     let bytes = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => {
             hex(digits.as_bytes()).ok_or("the digits behind 0x are not pairs of hex digits")?
@@ -91,9 +95,19 @@ pub fn password_hash(text: &str) -> Result<Secret, String> {
     if let Some(rest) = bytes.strip_prefix(b"$A$") {
         return caching_sha2(rest);
     }
-    Err("is neither \"*\" with 40 hex digits (mysql_native_password) nor \"$A$005$\" with salt and digest \
-         (caching_sha2_password), as text or as 0x and hex"
+    if let Some(key) = ed25519_key(&bytes) {
+        return Ok(Secret::Ed25519(key));
+    }
+    Err("is none of \"*\" with 40 hex digits (mysql_native_password), \"$A$005$\" with salt and digest \
+         (caching_sha2_password), 43 characters of base64 (ed25519), as text or as 0x and hex"
         .into())
+}
+
+/// 32 bytes as base64 without padding.
+fn ed25519_key(text: &[u8]) -> Option<[u8; 32]> {
+    use base64::Engine;
+    let engine = base64::engine::general_purpose::STANDARD_NO_PAD;
+    engine.decode(text).ok()?.try_into().ok()
 }
 
 fn native(digits: &[u8]) -> Result<Secret, String> {

@@ -1,6 +1,8 @@
 //! What the control thread knows: the configuration, every server's health, the last snapshot; and
 //! what follows from a change of any of them.
 
+mod limits;
+
 use super::accounts;
 use super::handle::View;
 use super::health::assess::{assess, writable, Member};
@@ -30,6 +32,7 @@ struct Watched {
     target: Option<Target>,
     /// The monitor account that the task uses.
     monitor: Option<config::Monitor>,
+    tls: Option<Arc<config::ServerTls>>,
     task: AbortHandle,
 }
 
@@ -231,28 +234,6 @@ impl Keeper {
         }
     }
 
-    /// One limit of one user, until the next reload.
-    pub(super) fn set_limit(
-        &mut self,
-        user: &str,
-        key: &str,
-        value: Option<u64>,
-        now: Instant,
-    ) -> Result<String, String> {
-        let mut config = Config::clone(&self.config);
-        let found = config.users.iter_mut().find(|u| u.name == user);
-        let found = found.ok_or_else(|| format!("there is no user '{user}'"))?;
-        found.set_limit(key, value)?;
-        let shown = value.map_or("none".into(), |n| n.to_string());
-        tracing::info!(user, key, value = shown, "a limit was changed");
-        self.config = Arc::new(config);
-        let config = self.config.clone();
-        self.rebuild(&config, now);
-        Ok(format!(
-            "{key} of user '{user}' is {shown} until the configuration is read again"
-        ))
-    }
-
     /// Publishes what follows from a changed configuration.
     fn rebuild(&mut self, config: &Config, now: Instant) {
         let first = Snapshot::build(config, Some(&self.snapshot), &mut self.ids, &[]);
@@ -412,8 +393,8 @@ impl Keeper {
             for server in &group.servers {
                 let address = &server.address;
                 let watched = match before.remove(address) {
-                    Some(w) if same_monitor(&w.monitor, &group.monitor) => w,
-                    old => self.begin_watching(address, group.monitor.clone(), old),
+                    Some(w) if w.tls == server.tls && same_monitor(&w.monitor, &group.monitor) => w,
+                    old => self.begin_watching(server, group.monitor.clone(), old),
                 };
                 self.watched.insert(address.clone(), watched);
             }
@@ -423,14 +404,22 @@ impl Keeper {
     /// A new task; what is known of the server is carried over from `old`.
     fn begin_watching(
         &mut self,
-        address: &Address,
+        server: &config::Server,
         monitor: Option<config::Monitor>,
         old: Option<Watched>,
     ) -> Watched {
         self.generations += 1;
         let generation = self.generations;
         let (reports, clock) = (self.reports.clone(), self.clock.clone());
-        let checks = watch(address.clone(), generation, monitor.clone(), reports, clock);
+        let (address, tls) = (server.address.clone(), server.tls.clone());
+        let checks = watch(
+            address,
+            generation,
+            monitor.clone(),
+            tls.clone(),
+            reports,
+            clock,
+        );
         let old = old.as_ref();
         Watched {
             generation,
@@ -439,6 +428,7 @@ impl Keeper {
             greeting: old.and_then(|w| w.greeting.clone()),
             target: old.and_then(|w| w.target.clone()),
             monitor,
+            tls,
             task: tokio::spawn(checks).abort_handle(),
         }
     }
@@ -475,10 +465,10 @@ impl Keeper {
     }
 }
 
-/// Equal but for the lag and the wording of the reason.
+/// Equal but for the lag and, while the server is alive, the wording of the reason.
 fn means_the_same(a: &Health, b: &Health) -> bool {
     let meaning = |h: &Health| (h.alive, h.writable, h.readable, h.reason.is_empty());
-    meaning(a) == meaning(b)
+    meaning(a) == meaning(b) && (a.alive || a.reason == b.reason)
 }
 
 fn same_monitor(a: &Option<config::Monitor>, b: &Option<config::Monitor>) -> bool {

@@ -7,7 +7,7 @@
 use super::client::{Client, ClientError, Link, Rows};
 use super::health::{Facts, Outcome, Replication};
 use super::{greeting, replication, resolve};
-use crate::config::{Address, Monitor};
+use crate::config::{Address, Monitor, ServerTls};
 use crate::topology::{Greeting, Target};
 use crate::wire::handshake;
 use std::collections::HashMap;
@@ -32,6 +32,7 @@ const STRANGER: &str = "umpire";
 pub struct Prober {
     address: Address,
     monitor: Option<Monitor>,
+    tls: Option<Arc<ServerTls>>,
     /// Of one whole round.
     deadline: Duration,
     kept: Option<Client>,
@@ -41,10 +42,16 @@ pub struct Prober {
 }
 
 impl Prober {
-    pub fn new(address: Address, monitor: Option<Monitor>, deadline: Duration) -> Prober {
+    pub fn new(
+        address: Address,
+        monitor: Option<Monitor>,
+        tls: Option<Arc<ServerTls>>,
+        deadline: Duration,
+    ) -> Prober {
         Prober {
             address,
             monitor,
+            tls,
             deadline,
             kept: None,
             learnt: None,
@@ -87,9 +94,11 @@ impl Prober {
         let (link, greeting) = self.open().await?;
         let Some(monitor) = self.monitor.clone() else {
             self.learn(&greeting, HashMap::new());
-            return Ok(knock(link, &greeting).await);
+            return knock(link, self.tls.as_ref(), &greeting).await;
         };
-        let mut client = Client::login(link, &greeting, &monitor.user, &monitor.password).await?;
+        let (user, password) = (&monitor.user, &monitor.password);
+        let tls = self.tls.as_ref();
+        let mut client = Client::login(link, tls, &greeting, user, password).await?;
         if !self.knows(&greeting) {
             let collations = collations(&mut client, &greeting.version).await?;
             self.learn(&greeting, collations);
@@ -181,12 +190,18 @@ fn nobody_listens(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ECONNREFUSED | libc::ENOENT))
 }
 
-/// The greeting has been read; the answer to a stranger's login does not matter.
-async fn knock(link: Link, greeting: &handshake::Greeting) -> Outcome {
-    if let Ok(client) = Client::login(link, greeting, STRANGER, "").await {
-        client.quit().await;
+/// The greeting has been read; the answer to a stranger's login does not matter, but whether TLS can be agreed on.
+async fn knock(
+    link: Link,
+    tls: Option<&Arc<ServerTls>>,
+    greeting: &handshake::Greeting,
+) -> Result<Outcome, ClientError> {
+    match Client::login(link, tls, greeting, STRANGER, "").await {
+        Ok(client) => client.quit().await,
+        Err(e @ ClientError::Tls(_)) => return Err(e),
+        Err(_) => {}
     }
-    Outcome::Greeted
+    Ok(Outcome::Greeted)
 }
 
 /// Whether the server refuses writes: `read_only`, or a storage engine that cannot write.

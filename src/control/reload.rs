@@ -29,11 +29,27 @@ pub(super) fn load(path: &Path, running: &Config) -> Result<Loaded, String> {
     config.proxy.admin = running.proxy.admin;
     config.proxy.http = running.proxy.http;
     config.proxy.workers = running.proxy.workers.clone();
+    keep_server_tls(&mut config, running);
     words.insert(0, format!("{} is in effect", path.display()));
     Ok(Loaded {
         config,
         words: words.join("; "),
     })
+}
+
+/// The same files: pooled connections are kept, and sessions can be resumed.
+fn keep_server_tls(config: &mut Config, running: &Config) {
+    let servers = || running.groups.iter().flat_map(|group| &group.servers);
+    for server in config
+        .groups
+        .iter_mut()
+        .flat_map(|group| &mut group.servers)
+    {
+        let old = servers().find(|old| old.address == server.address);
+        if let Some(old) = old.filter(|old| old.tls == server.tls) {
+            server.tls = old.tls.clone();
+        }
+    }
 }
 
 /// A certificate that runs out is warned of every day, not only when its file is read.

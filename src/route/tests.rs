@@ -22,6 +22,7 @@ fn server(index: u32, role: Role, weight: u32) -> Server {
             reason: String::new(),
         },
         budget: Arc::new(Budget::new(100)),
+        tls: None,
     }
 }
 

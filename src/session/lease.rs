@@ -8,7 +8,7 @@ use crate::backend::{After, Lease, LeaseError, PoolRef, Want};
 use crate::net;
 use crate::route::{self, Context, Decision, Route};
 use crate::sniff::{self, Effects, Sniffed, Verb};
-use crate::topology::{Group, Server, ServerId, Snapshot};
+use crate::topology::{Group, Role, Server, ServerId, Snapshot};
 use crate::wire::capabilities::{CONNECT_ATTRS, CONNECT_WITH_DB, SESSION_TRACK};
 use crate::wire::{error, reply, status};
 use std::future::{poll_fn, Future};
@@ -123,11 +123,7 @@ impl Session {
                     let changed = Box::pin(unless_killed(&self.entry, waited)).await;
                     self.entry.set(Activity::Running, net::now());
                     if !changed.ok_or_else(error::query_interrupted)? {
-                        return Err(error::own(&format!(
-                            "group '{}' has no writable primary and none appeared within {} ms; see SHOW SERVERS on the admin port",
-                            group.name,
-                            timeout.as_millis()
-                        )));
+                        return Err(no_primary(group, timeout));
                     }
                 }
             }
@@ -388,6 +384,20 @@ async fn unless_dead<F: Future>(shared: &Shared, server: ServerId, waited: F) ->
         waited.as_mut().poll(cx).map(Some)
     })
     .await
+}
+
+/// With what stands in the way of the server that is meant to be the primary.
+fn no_primary(group: &Group, timeout: Duration) -> reply::Err {
+    let meant = group.servers.iter().find(|s| s.role == Role::Primary);
+    let why = meant.filter(|s| !s.health.reason.is_empty());
+    let why = why.map_or(String::new(), |s| {
+        format!(" (server {}: {})", s.address, s.health.reason)
+    });
+    error::own(&format!(
+        "group '{}' has no writable primary and none appeared within {} ms{why}; see SHOW SERVERS on the admin port",
+        group.name,
+        timeout.as_millis()
+    ))
 }
 
 fn counts_are_gone() -> reply::Err {

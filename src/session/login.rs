@@ -267,22 +267,7 @@ async fn admit(
         let host = known::host_name(shared, &peer);
         return Err(dialogue.refuse(error::access_denied(&claim.user, &host, gave_password)));
     };
-    // a connection with the global values of before is another account's
-    let generation = shared.snapshot().defaults.generation();
-    let defaults = generation.wrapping_mul(SPREAD);
-    let account = match &known {
-        Known::OfServer(of_server) => {
-            let outcome = of_server.admit(&claim.user, &peer, dialogue.is_encrypted());
-            outcome.map_err(|error| {
-                arrival::ended(shared, &peer, false);
-                dialogue.refuse(error)
-            })?;
-            let (account, print) = (&of_server.account, of_server.account.fingerprint);
-            let print = print.wrapping_add(defaults);
-            shared.account(&account.to_string(), &claim.user, password, print)
-        }
-        _ => shared.account(&claim.user, &claim.user, password, defaults),
-    };
+    let account = server_account(dialogue, shared, claim, &known, password)?;
     arrival::ended(shared, &peer, true);
     if !user.sessions.try_take() {
         return Err(dialogue.refuse(error::too_many_user_connections(&claim.user)));
@@ -291,6 +276,40 @@ async fn admit(
     *entry.user.borrow_mut() = claim.user.as_str().into();
     *entry.account.borrow_mut() = Some(account.clone());
     Ok((user.clone(), account, token))
+}
+
+/// The account that the session has on the servers.
+fn server_account(
+    dialogue: &Dialogue<'_>,
+    shared: &Shared,
+    claim: &Claim,
+    known: &Known,
+    password: Password,
+) -> Result<Rc<Account>, Refused> {
+    // a connection with the global values of before is another account's
+    let generation = shared.snapshot().defaults.generation();
+    let defaults = generation.wrapping_mul(SPREAD);
+    let mapped = known.user().and_then(|u| u.config.server_account.as_ref());
+    if let Known::OfServer(of_server) = known {
+        let (peer, encrypted) = (dialogue.client.peer(), dialogue.is_encrypted());
+        let outcome = of_server.admit(&claim.user, &peer, encrypted, mapped.is_some());
+        outcome.map_err(|error| {
+            arrival::ended(shared, &peer, false);
+            dialogue.refuse(error)
+        })?;
+    }
+    Ok(match (mapped, known) {
+        (Some(mapped), _) => {
+            let password = Password::Plain(mapped.password.as_bytes().into());
+            shared.account(&claim.user, &mapped.user, password, defaults)
+        }
+        (None, Known::OfServer(of_server)) => {
+            let (account, print) = (&of_server.account, of_server.account.fingerprint);
+            let print = print.wrapping_add(defaults);
+            shared.account(&account.to_string(), &claim.user, password, print)
+        }
+        _ => shared.account(&claim.user, &claim.user, password, defaults),
+    })
 }
 
 /// Who the client is and whether its password is right; a wrong one is checked again with accounts that were
@@ -319,13 +338,12 @@ async fn identify(
             !claim.auth.is_empty(),
         )));
     }
-    let secret = known.secret(used).map_err(|e| dialogue.refuse(e))?;
-    let secret = secret.unwrap_or(&nobody);
-    let plugin = plugin_for(secret, used, greeting);
+    let proof = known.proof(used, &nobody, &nothing);
+    let proof = proof.map_err(|e| dialogue.refuse(e))?;
+    let plugin = plugin_for(&proof, used, greeting, dialogue)?;
     let mut shown = evidence(dialogue, claim, plugin, scramble, greeting).await?;
     arrival::take_turn(dialogue, shared).await?;
-    let proven = known.proven().unwrap_or(&nothing);
-    let password = check(dialogue, shared, &mut shown, secret, proven).await?;
+    let password = check(dialogue, shared, &mut shown, &proof).await?;
     let gave_password = shown.gave_password();
     let Known::OfServer(before) = &known else {
         return Ok((known, password, gave_password));
@@ -343,14 +361,13 @@ async fn identify(
     if !changed {
         return Ok((again, None, gave_password));
     }
-    let secret = again.secret(used).map_err(|e| dialogue.refuse(e))?;
-    let secret = secret.unwrap_or(&nobody);
-    let plugin = plugin_for(secret, Some(shown.plugin), greeting);
+    let proof = again.proof(used, &nobody, &nothing);
+    let proof = proof.map_err(|e| dialogue.refuse(e))?;
+    let plugin = plugin_for(&proof, Some(shown.plugin), greeting, dialogue)?;
     if plugin != shown.plugin {
         shown = asked(dialogue, plugin).await?;
     }
-    let proven = again.proven().unwrap_or(&nothing);
-    let password = check(dialogue, shared, &mut shown, secret, proven).await?;
+    let password = check(dialogue, shared, &mut shown, &proof).await?;
     let gave_password = shown.gave_password();
     Ok((again, password, gave_password))
 }

@@ -236,6 +236,7 @@ fn server(
         weight: config.weight,
         health: health.unwrap_or_else(Health::unchecked),
         budget: ids.budget(&config.address, config.max_connections),
+        tls: config.tls.clone(),
     }
 }
 
@@ -347,6 +348,7 @@ fn refreshed(server: &Arc<Server>, learnt: &[Learnt]) -> Arc<Server> {
         weight: server.weight,
         health: known.health.clone(),
         budget: server.budget.clone(),
+        tls: server.tls.clone(),
     })
 }
 

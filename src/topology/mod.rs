@@ -119,6 +119,8 @@ pub struct Server {
     pub weight: u32,
     pub health: Health,
     pub budget: Arc<Budget>,
+    /// None: connections are not encrypted.
+    pub tls: Option<Arc<config::ServerTls>>,
 }
 
 /// Names a server in pools and messages.

@@ -182,6 +182,7 @@ fn the_pure_function_changes_no_memory_but_the_returned_one() {
         weight: 1,
         health: health(state),
         budget: Arc::new(Budget::new(1)),
+        tls: None,
     };
     let servers = [server(7, Role::Primary, 'w'), server(8, Role::Replica, 'w')];
     let memory = Memory {

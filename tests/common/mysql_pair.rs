@@ -130,6 +130,15 @@ impl Drop for MysqlPair {
     }
 }
 
+/// A program of MySQL's own; None (said loudly) where MySQL cannot be had.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let program = cache().map(|cache| cache.join("bin").join(name));
+    if program.is_none() {
+        super::skipped("no MySQL to be had: tests/servers/get-mysql.sh says why");
+    }
+    program
+}
+
 /// The folder of the unpacked server; None where there is none.
 fn cache() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/get-mysql.sh");

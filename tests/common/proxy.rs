@@ -32,6 +32,8 @@ pub struct ProxyConfig {
     pub group: String,
     /// Whether app and app2 are configured.
     pub users: bool,
+    /// TOML lines of the group's table tls.
+    pub group_tls: String,
     /// Further TOML, [[user]] tables for instance.
     pub more: String,
 }
@@ -60,6 +62,7 @@ impl ProxyConfig {
             app: String::new(),
             group: String::new(),
             users: true,
+            group_tls: String::new(),
             more: String::new(),
         }
     }
@@ -118,6 +121,9 @@ impl ProxyConfig {
         t.push_str(&self.group);
         t.push('\n');
         let users = if self.users { 2 } else { 0 };
+        if !self.group_tls.is_empty() {
+            let _ = write!(t, "\n[group.tls]\n{}\n", self.group_tls);
+        }
         for (name, password, keys) in [("app", "apppw", self.app.as_str()), ("app2", "app2pw", "")]
             .into_iter()
             .take(users)
@@ -192,6 +198,7 @@ impl Proxy {
                 .arg("--config")
                 .arg(&proxy.config_file)
                 .env("RUST_BACKTRACE", "1")
+                .env("UMPIRE_TESTS_PASSWORD", "from the environment")
                 .stdout(Stdio::null())
                 .stderr(stderr);
         })

@@ -75,6 +75,8 @@ pub const BASE: u32 = (cap::LONG_PASSWORD
 
 pub const NATIVE: &str = "mysql_native_password";
 pub const CACHING_SHA2: &str = "caching_sha2_password";
+pub const ED25519: &str = "client_ed25519";
+pub const CLEAR: &str = "mysql_clear_password";
 
 /// The server's first packet.
 #[derive(Debug, Clone, Default)]
@@ -131,6 +133,8 @@ pub struct RawClient {
     pub hello: Hello,
     /// The last packet's sequence number.
     pub sequence: u8,
+    /// The plugin that the server asked for last.
+    pub asked_for: Option<String>,
 }
 
 impl RawClient {
@@ -207,6 +211,7 @@ impl RawClient {
             capabilities: 0,
             hello: Hello::default(),
             sequence: 0,
+            asked_for: None,
         };
         let first = client.read_packet()?;
         if first.first() == Some(&0xff) {
@@ -258,6 +263,7 @@ impl RawClient {
                 Some(0xfe) => {
                     let (plugin, scramble) = auth_switch(&packet);
                     let answer = respond(&plugin, &login.password, &scramble);
+                    self.asked_for = Some(plugin);
                     let next = self.sequence.wrapping_add(1);
                     self.send_packet(next, &answer)?;
                 }
@@ -486,7 +492,7 @@ fn auth_switch(packet: &[u8]) -> (String, Vec<u8>) {
     let mut parts = packet[1..].splitn(2, |b| *b == 0);
     let plugin = String::from_utf8_lossy(parts.next().unwrap_or(&[])).into_owned();
     let mut scramble = parts.next().unwrap_or(&[]).to_vec();
-    if scramble.last() == Some(&0) {
+    if scramble.len() == 21 {
         scramble.pop();
     }
     (plugin, scramble)
@@ -495,6 +501,14 @@ fn auth_switch(packet: &[u8]) -> (String, Vec<u8>) {
 /// The plugin's first answer to a scramble.
 pub fn respond(plugin: &str, password: &str, scramble: &[u8]) -> Vec<u8> {
     match (plugin, password) {
+        (CLEAR, _) => [password.as_bytes(), &[0]].concat(),
+        // checked against MariaDB's own client and server in tests/auth_plugins.rs
+        (ED25519, _) => {
+            // the scramble of a greeting is none: the server will ask
+            let sign = umpire::wire::auth::ed25519::sign;
+            let nonce = scramble.try_into().ok();
+            nonce.map_or(Vec::new(), |n| sign(password.as_bytes(), n).to_vec())
+        }
         (_, "") => Vec::new(),
         (CACHING_SHA2, _) => {
             let once = Sha256::digest(password.as_bytes());

@@ -60,6 +60,7 @@ pub fn server_with(target: Target, role: Role, alive: bool, budget: Arc<Budget>)
             reason: "told so".into(),
         },
         budget,
+        tls: None,
     })
 }
 

@@ -15,7 +15,8 @@ fn example(name: &str) -> Config {
 
 /// Every key of the parser: the text has one section of each kind.
 fn known_keys() -> BTreeSet<String> {
-    let monitor = "name = \"main\"\nmonitor = { user = \"m\", password = \"p\" }";
+    let monitor = "name = \"main\"\ntls = { mode = \"preferred\" }\n\
+                   monitor = { user = \"m\", password = \"p\" }";
     let listen = "[{ address = \"127.0.0.1:6033\" }]";
     let tls = "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n\n[[group]]";
     let text = BASE

@@ -53,7 +53,7 @@ fn exactly_one_form_of_a_password_is_given() {
     let none = BASE.replace("password = \"secret\"\n", "");
     assert_eq!(
         errors(&none),
-        ["test.toml:12:1: user[0]: needs one of password, password_file, password_hash"]
+        ["test.toml:12:1: user[0]: needs one of password, password_file, password_env, password_hash"]
     );
     let two = with(
         "name = \"app\"",

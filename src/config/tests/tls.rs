@@ -223,3 +223,71 @@ fn the_end_of_a_certificate_is_known_and_a_past_one_is_a_warning() {
         "{warnings:?}"
     );
 }
+
+fn with_group_tls(lines: &str, server: &str) -> String {
+    let group = format!("name = \"main\"\ntls = {{ {lines} }}");
+    BASE.replacen("name = \"main\"", &group, 1).replacen(
+        "role = \"primary\"",
+        &format!("role = \"primary\"{server}"),
+        1,
+    )
+}
+
+#[test]
+fn servers_are_encrypted_as_their_group_or_they_themselves_say() {
+    use crate::config::ServerTlsMode::{Preferred, Required, VerifyCa, VerifyIdentity};
+    let modes = |lines: &str, server: &str| {
+        let config = good(&with_group_tls(lines, server));
+        let servers = config.groups[0].servers.iter();
+        servers
+            .map(|s| s.tls.as_ref().map(|tls| tls.mode))
+            .collect::<Vec<_>>()
+    };
+    assert!(good(BASE).groups[0].servers[0].tls.is_none());
+    assert_eq!(modes("", ""), [Some(Preferred), Some(Preferred)]);
+    let off = ", tls = \"disabled\"";
+    assert_eq!(modes("mode = \"required\"", off), [None, Some(Required)]);
+    let verify = "mode = \"verify-identity\", ca = \"ca.pem\"";
+    let less = ", tls = \"verify-ca\"";
+    assert_eq!(modes(verify, less), [Some(VerifyCa), Some(VerifyIdentity)]);
+    let pair = "mode = \"required\", certificate = \"client.pem\", key = \"client.key\"";
+    assert_eq!(modes(pair, ""), [Some(Required), Some(Required)]);
+}
+
+#[test]
+fn wrong_settings_of_servers_are_said_with_their_keys() {
+    for (lines, server, expected) in [
+        (
+            "mode = \"on\"",
+            "",
+            "group[0].tls.mode: \"on\" is not one of \"disabled\", \"preferred\"",
+        ),
+        ("mode = \"verify-ca\"", "", "group[0].tls: needs ca"),
+        (
+            "mode = \"required\"",
+            ", tls = \"verify-ca\"",
+            "group[0].servers[0].tls: needs ca",
+        ),
+        (
+            "certificate = \"client.pem\"",
+            "",
+            "group[0].tls: certificate and key belong together",
+        ),
+        (
+            "ca = \"none.pem\"",
+            "",
+            "group[0].tls.ca: \"none.pem\" cannot be read",
+        ),
+    ] {
+        let error = only_error(&with_group_tls(lines, server));
+        assert!(error.contains(expected), "{error}");
+    }
+    let alone = BASE.replacen(
+        "role = \"primary\"",
+        "role = \"primary\", tls = \"required\"",
+        1,
+    );
+    assert!(
+        only_error(&alone).contains("group[0].servers[0].tls: needs the table tls of the group")
+    );
+}

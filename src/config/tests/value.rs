@@ -152,6 +152,19 @@ fn caching_sha2_hashes_are_read_as_text_and_as_hex() {
 }
 
 #[test]
+fn an_ed25519_public_key_is_read_as_mariadb_stores_it() {
+    let text = "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY";
+    let Ok(Secret::Ed25519(key)) = password_hash(text) else {
+        panic!("not ed25519")
+    };
+    assert_eq!((key[0], key[31]), (0x64, 0x96));
+    assert!(password_hash(&as_hex(text.as_bytes())) == Ok(Secret::Ed25519(key)));
+    // letters that look like hex are letters
+    let hexlike = format!("0x{}", &text[2..]);
+    assert!(matches!(password_hash(&hexlike), Ok(Secret::Ed25519(_))));
+}
+
+#[test]
 fn wrong_hashes_are_refused_without_being_shown() {
     let short = sha2("005");
     let mut digest = sha2("005");

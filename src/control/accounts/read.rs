@@ -1,9 +1,10 @@
 //! The questions to a server about its accounts.
 use super::rows::{self, AuthColumns, Facts, Privileges};
-use crate::config::Monitor;
+use crate::config::{Monitor, ServerTls};
 use crate::control::client::{Client, ClientError, Link, Rows};
 use crate::topology::accounts::{AccountsRead, Host};
 use crate::topology::{Server, Target};
+use std::sync::Arc;
 
 /// Accounts and privileges of one server.
 const ROW_LIMIT: usize = 500_000;
@@ -44,16 +45,21 @@ pub(super) async fn seen_as(server: &Server, monitor: &Monitor) -> Result<Host, 
 impl Reader {
     pub async fn connect(server: &Server, monitor: &Monitor) -> Result<Reader, String> {
         let target = server.target.as_ref().ok_or("its name does not resolve")?;
-        Reader::open(target, monitor)
+        Reader::open(target, server.tls.as_ref(), monitor)
             .await
             .map_err(|e| e.to_string())
     }
 
-    async fn open(target: &Target, monitor: &Monitor) -> Result<Reader, ClientError> {
+    async fn open(
+        target: &Target,
+        tls: Option<&Arc<ServerTls>>,
+        monitor: &Monitor,
+    ) -> Result<Reader, ClientError> {
         let mut link = Link::connect(target).await?;
         let local = link.local();
         let greeting = link.greeting().await?;
-        let mut client = Client::login(link, &greeting, &monitor.user, &monitor.password).await?;
+        let (user, password) = (&monitor.user, &monitor.password);
+        let mut client = Client::login(link, tls, &greeting, user, password).await?;
         let rows = client.query("SELECT USER(), VERSION()").await?;
         let user = rows.at(0, 0).unwrap_or_default();
         let mariadb = rows.at(0, 1).is_some_and(|v| v.contains("MariaDB"))

@@ -163,6 +163,10 @@ fn method(plugin: &str, auth: &str) -> Method {
         "" | "mysql_native_password" | "caching_sha2_password" => {
             config::password_hash(auth).map_or_else(|_| unsupported(), Method::Secret)
         }
+        "ed25519" => match config::password_hash(auth) {
+            Ok(secret @ Secret::Ed25519(_)) => Method::Secret(secret),
+            _ => unsupported(),
+        },
         _ => unsupported(),
     }
 }

@@ -1,10 +1,12 @@
-//! The client's side of the login: mysql_native_password and caching_sha2_password.
+//! The client's side of the login: mysql_native_password, caching_sha2_password, ed25519; over TLS, the password as it is.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase.html>
 
 use super::{ClientError, Link};
+use crate::config::{ServerTls, ServerTlsMode};
 use crate::wire::auth::{self, caching_sha2, native};
 use crate::wire::handshake::{Greeting, Response};
 use crate::wire::{capabilities as caps, reply};
+use std::sync::Arc;
 
 /// What this client asks for, as far as the server has it.
 const WANTED: u64 = caps::LONG_PASSWORD
@@ -24,20 +26,21 @@ const FULL_AUTH: u8 = 4;
 /// Asks for the server's public key.
 const REQUEST_PUBLIC_KEY: u8 = 2;
 
-/// Answers the capabilities of the connection.
+/// Answers the connection, encrypted if it is to be, and its capabilities.
 pub(super) async fn login(
-    link: &mut Link,
+    mut link: Link,
+    tls: Option<&Arc<ServerTls>>,
     greeting: &Greeting,
     user: &str,
     password: &str,
-) -> Result<u64, ClientError> {
+) -> Result<(Link, u64), ClientError> {
     let capabilities = WANTED & greeting.capabilities;
     // A plugin that this client does not have: start with native, the server will switch.
     let plugin = match greeting.auth_plugin.as_str() {
         auth::CACHING_SHA2 => auth::CACHING_SHA2,
         _ => auth::NATIVE,
     };
-    let response = Response {
+    let mut response = Response {
         capabilities,
         max_packet: super::PACKET_LIMIT as u32,
         collation: COLLATION,
@@ -46,15 +49,28 @@ pub(super) async fn login(
         auth_plugin: Some(plugin.to_string()),
         ..Response::default()
     };
-    link.send(&response.encode(), 1).await?;
+    let mut sequence = 1;
+    if let Some(tls) = tls {
+        if greeting.capabilities & caps::SSL != 0 {
+            response.capabilities |= caps::SSL;
+            link.send(&response.encode_ssl_request(), sequence).await?;
+            link = link.encrypt(tls).await?;
+            sequence += 1;
+        } else if tls.mode != ServerTlsMode::Preferred {
+            let text = "the server does not offer TLS, which its group requires: switch it on at the server \
+                        (ssl_cert, ssl_key), or set tls = \"preferred\" for this server";
+            return Err(ClientError::Tls(text.into()));
+        }
+    }
+    link.send(&response.encode(), sequence).await?;
     let mut login = Login {
-        link,
+        link: &mut link,
         capabilities,
         password,
         scramble: greeting.scramble,
     };
     login.finish().await?;
-    Ok(capabilities)
+    Ok((link, capabilities))
 }
 
 struct Login<'a> {
@@ -87,15 +103,33 @@ impl Login<'_> {
         scramble: &[u8],
         sequence: u8,
     ) -> Result<(), ClientError> {
-        let bytes = scramble.get(..20).and_then(|s| s.try_into().ok());
-        self.scramble = bytes.ok_or(ClientError::Malformed("scramble of the plugin switch"))?;
-        let answer = respond(plugin, self.password.as_bytes(), &self.scramble)?;
+        let answer = match plugin {
+            auth::ED25519 => {
+                let nonce = first(scramble, "the nonce of ed25519")?;
+                auth::ed25519::sign(self.password.as_bytes(), &nonce).to_vec()
+            }
+            auth::CLEAR if self.link.encrypted => [self.password.as_bytes(), &[0]].concat(),
+            auth::CLEAR => {
+                let text = "the server wants the monitor's password as it is (mysql_clear_password), which is sent \
+                            over TLS only: give the group tls = { mode = \"verify-ca\", … }";
+                return Err(ClientError::Unsupported(text.into()));
+            }
+            auth::NATIVE | auth::CACHING_SHA2 => {
+                self.scramble = first(scramble, "scramble of the plugin switch")?;
+                respond(plugin, self.password.as_bytes(), &self.scramble)?
+            }
+            other => return Err(unsupported(other)),
+        };
         self.link.send(&answer, sequence).await
     }
 
     async fn more(&mut self, data: &[u8], sequence: u8) -> Result<(), ClientError> {
         match data {
             [FAST_AUTH_OK] => Ok(()),
+            [FULL_AUTH] if self.link.private => {
+                let clear = [self.password.as_bytes(), &[0]].concat();
+                self.link.send(&clear, sequence).await
+            }
             [FULL_AUTH] => self.link.send(&[REQUEST_PUBLIC_KEY], sequence).await,
             key if key.starts_with(b"-----BEGIN") => {
                 let pem = String::from_utf8_lossy(key);
@@ -115,9 +149,18 @@ fn respond(plugin: &str, password: &[u8], scramble: &[u8; 20]) -> Result<Vec<u8>
     match plugin {
         auth::NATIVE => Ok(native::respond(password, scramble)),
         auth::CACHING_SHA2 => Ok(caching_sha2::respond(password, scramble)),
-        other => Err(ClientError::Unsupported(format!(
-            "the server wants authentication plugin {other}; give the monitor account \
-             mysql_native_password or caching_sha2_password"
-        ))),
+        other => Err(unsupported(other)),
     }
+}
+
+fn unsupported(plugin: &str) -> ClientError {
+    ClientError::Unsupported(format!(
+        "the server wants authentication plugin {plugin}; give the monitor account \
+         mysql_native_password, caching_sha2_password or ed25519"
+    ))
+}
+
+fn first<const N: usize>(data: &[u8], what: &'static str) -> Result<[u8; N], ClientError> {
+    let bytes = data.first_chunk().copied();
+    bytes.ok_or(ClientError::Malformed(what))
 }

@@ -11,11 +11,13 @@ mod tests;
 
 pub use rows::Rows;
 
+use crate::config::ServerTls;
 use crate::topology::Target;
 use crate::wire::packet::{frame, Assembler};
 use crate::wire::{command, handshake, reply, Malformed};
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -32,6 +34,9 @@ pub enum ClientError {
     /// The server's own error, unchanged.
     #[error("{} {}", .0.code, String::from_utf8_lossy(&.0.message))]
     Server(reply::Err),
+    /// TLS could not be agreed on, or the server does not offer what its group requires.
+    #[error("{0}")]
+    Tls(String),
     #[error("the server's bytes do not follow the protocol: {0}")]
     Malformed(&'static str),
     /// Something this client does not do.
@@ -53,6 +58,9 @@ pub struct Link {
     stream: Box<dyn Stream>,
     /// Address of this end; None: a Unix socket.
     local: Option<IpAddr>,
+    encrypted: bool,
+    /// Nobody can listen: TLS, or a Unix socket.
+    private: bool,
     assembler: Assembler,
 }
 
@@ -71,6 +79,8 @@ impl Link {
         Ok(Link {
             stream,
             local,
+            encrypted: false,
+            private: matches!(target, Target::Unix(_)),
             assembler: Assembler::new(PACKET_LIMIT),
         })
     }
@@ -89,10 +99,33 @@ impl Link {
         }
     }
 
+    /// Agrees on TLS; the request for it has been sent.
+    async fn encrypt(self, tls: &ServerTls) -> Result<Link, ClientError> {
+        if !self.assembler.rest().is_empty() {
+            return Err(ClientError::Malformed("more than a greeting before TLS"));
+        }
+        let connector = tokio_rustls::TlsConnector::from(tls.client.clone());
+        let stream = connector.connect(tls.name.clone(), self.stream).await;
+        let stream = stream.map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                ClientError::Tls("TLS handshake: the server ended the connection".into())
+            }
+            _ => ClientError::Tls(tls.explain(&e)),
+        })?;
+        Ok(Link {
+            stream: Box::new(stream),
+            local: self.local,
+            encrypted: true,
+            private: true,
+            assembler: Assembler::new(PACKET_LIMIT),
+        })
+    }
+
     async fn send(&mut self, payload: &[u8], sequence: u8) -> Result<(), ClientError> {
         let mut bytes = Vec::with_capacity(payload.len() + 4);
         frame(payload, sequence, &mut bytes);
         self.stream.write_all(&bytes).await?;
+        self.stream.flush().await?;
         Ok(())
     }
 
@@ -120,12 +153,13 @@ pub struct Client {
 impl Client {
     /// Logs in on `link`, whose `greeting` has just been read.
     pub async fn login(
-        mut link: Link,
+        link: Link,
+        tls: Option<&Arc<ServerTls>>,
         greeting: &handshake::Greeting,
         user: &str,
         password: &str,
     ) -> Result<Client, ClientError> {
-        let capabilities = login::login(&mut link, greeting, user, password).await?;
+        let (link, capabilities) = login::login(link, tls, greeting, user, password).await?;
         Ok(Client { link, capabilities })
     }
 

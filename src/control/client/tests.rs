@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 async fn log_in(server: &FakeServer, password: &str) -> Result<Client, ClientError> {
     let mut link = Link::connect(&Target::Tcp(server.address)).await?;
     let greeting = link.greeting().await?;
-    Client::login(link, &greeting, "monitor", password).await
+    Client::login(link, None, &greeting, "monitor", password).await
 }
 
 fn code(result: Result<Client, ClientError>) -> u16 {
@@ -78,7 +78,7 @@ async fn scripted(packets: Vec<Vec<u8>>) -> Result<Client, ClientError> {
     });
     let mut link = Link::connect(&target).await?;
     let greeting = link.greeting().await?;
-    let result = Client::login(link, &greeting, "monitor", "mon").await;
+    let result = Client::login(link, None, &greeting, "monitor", "mon").await;
     server.abort();
     result
 }
@@ -92,6 +92,8 @@ async fn a_server_without_the_digest_gets_the_password_under_its_public_key() {
         let mut link = Link {
             stream: Box::new(stream),
             local: None,
+            encrypted: false,
+            private: false,
             assembler: Assembler::new(1 << 16),
         };
         let scramble = auth::new_scramble();
@@ -122,7 +124,7 @@ async fn a_server_without_the_digest_gets_the_password_under_its_public_key() {
     });
     let mut link = Link::connect(&target).await.unwrap();
     let greeting = link.greeting().await.unwrap();
-    Client::login(link, &greeting, "monitor", "mon")
+    Client::login(link, None, &greeting, "monitor", "mon")
         .await
         .unwrap();
     assert_eq!(server.await.unwrap(), Some(b"mon".to_vec()));
@@ -130,10 +132,12 @@ async fn a_server_without_the_digest_gets_the_password_under_its_public_key() {
 
 #[tokio::test]
 async fn a_plugin_that_the_client_lacks_is_named() {
-    let switch = reply::auth_switch("client_ed25519", &auth::new_scramble());
-    match scripted(vec![switch]).await {
-        Err(ClientError::Unsupported(text)) => assert!(text.contains("client_ed25519"), "{text}"),
-        other => panic!("{:?}", other.err()),
+    for plugin in ["parsec", "mysql_clear_password"] {
+        let switch = reply::auth_switch_with(plugin, b"");
+        match scripted(vec![switch]).await {
+            Err(ClientError::Unsupported(text)) => assert!(text.contains(plugin), "{text}"),
+            other => panic!("{:?}", other.err()),
+        }
     }
 }
 

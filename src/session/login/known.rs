@@ -1,11 +1,12 @@
 //! Who a client may be: a configured user, or an account of the servers (`accounts = "server"`).
+use super::password::Proof;
 use super::{address_allowed, host_of};
 use crate::config::Secret;
 use crate::net::{self, Peer};
 use crate::session::shared::Shared;
 use crate::topology::accounts::{Accounts, Host, Method, Requires, ServerAccount};
 use crate::topology::{Snapshot, User};
-use crate::wire::auth::{CACHING_SHA2, NATIVE};
+use crate::wire::auth::{CACHING_SHA2, ED25519, NATIVE};
 use crate::wire::{error, reply};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -125,22 +126,28 @@ impl Known {
         }
     }
 
-    /// The secret to prove, for a client that began with the plugin `used`; None: there is none.
-    pub fn secret(&self, used: Option<&str>) -> Result<Option<&Secret>, reply::Err> {
-        match self {
-            Known::Configured(user) => Ok(Some(&user.config.secret)),
-            Known::OfServer(known) => known.secret(used).map(Some),
-            Known::Nobody | Known::Elsewhere => Ok(None),
-        }
-    }
-
-    /// Where the password that matches a stored hash is kept once it is known.
-    pub fn proven(&self) -> Option<&OnceLock<Box<[u8]>>> {
-        match self {
-            Known::Configured(user) => Some(&user.proven),
-            Known::OfServer(known) => Some(&known.account.proven),
-            Known::Nobody | Known::Elsewhere => None,
-        }
+    /// What a client that began with the plugin `used` has to prove; `nobody` where there is nothing.
+    ///
+    /// # Errors
+    /// The account logs in by a plugin that Umpire does not have.
+    pub fn proof<'k>(
+        &'k self,
+        used: Option<&str>,
+        nobody: &'k Secret,
+        nothing: &'k OnceLock<Box<[u8]>>,
+    ) -> Result<Proof<'k>, reply::Err> {
+        let (secret, proven) = match self {
+            Known::Configured(user) => (&user.config.secret, &*user.proven),
+            Known::OfServer(known) => (known.secret(used)?, &known.account.proven),
+            Known::Nobody | Known::Elsewhere => (nobody, nothing),
+        };
+        let config = self.user().map(|user| &user.config);
+        Ok(Proof {
+            secret,
+            demanded: config.and_then(|c| c.auth_plugin),
+            proven,
+            mapped: config.is_some_and(|c| c.server_account.is_some()),
+        })
     }
 }
 
@@ -156,6 +163,7 @@ impl OfServer {
         let by_used = secrets().find(|secret| match secret {
             Secret::Native(_) => used == Some(NATIVE),
             Secret::CachingSha2 { .. } => used == Some(CACHING_SHA2),
+            Secret::Ed25519(_) => used == Some(ED25519),
             _ => true,
         });
         by_used.or_else(|| secrets().next()).ok_or_else(|| {
@@ -165,15 +173,22 @@ impl OfServer {
             });
             error::own(&format!(
                 "account {} logs in by the plugin '{}', which only the server itself can check: give it \
-                 {NATIVE} or {CACHING_SHA2}, or configure it as a [[user]] with its password",
+                 {NATIVE}, {CACHING_SHA2} or ed25519, or configure it as a [[user]] with its password",
                 self.account,
                 plugin.unwrap_or("?")
             ))
         })
     }
 
-    /// What keeps an account out although its password is right.
-    pub fn admit(&self, name: &str, peer: &Peer, encrypted: bool) -> Result<(), reply::Err> {
+    /// What keeps an account out although its password is right. `mapped`: its sessions have another account on the
+    /// servers.
+    pub fn admit(
+        &self,
+        name: &str,
+        peer: &Peer,
+        encrypted: bool,
+        mapped: bool,
+    ) -> Result<(), reply::Err> {
         let host = host_in(&self.accounts, peer).to_string();
         let account = &self.account;
         if account.locked {
@@ -194,7 +209,10 @@ impl OfServer {
             }
             _ => {}
         }
-        self.same_account_everywhere(name)
+        match mapped {
+            true => Ok(()),
+            false => self.same_account_everywhere(name),
+        }
     }
 
     /// The servers see Umpire's address, not the client's. Where that makes it another account, the session would

@@ -249,6 +249,8 @@ fn user() -> Arc<User> {
             qps: None,
             limits: config::Limits::default(),
             tls: config::UserTls::Optional,
+            auth_plugin: None,
+            server_account: None,
         },
         limits: config::Limits::default(),
         process: config::ProcessLimits::default(),

@@ -1,6 +1,7 @@
-//! mysql_native_password and caching_sha2_password, both sides; comparisons in constant time.
+//! mysql_native_password, caching_sha2_password and ed25519, both sides; comparisons in constant time.
 
 pub mod caching_sha2;
+pub mod ed25519;
 pub mod native;
 pub mod sha_crypt;
 #[cfg(test)]
@@ -10,6 +11,10 @@ use rand::Rng;
 
 pub const NATIVE: &str = "mysql_native_password";
 pub const CACHING_SHA2: &str = "caching_sha2_password";
+/// MariaDB's plugin `ed25519`, as clients and the protocol name it.
+pub const ED25519: &str = "client_ed25519";
+/// The password itself and a NUL, for servers that have others check it (PAM, LDAP).
+pub const CLEAR: &str = "mysql_clear_password";
 
 /// Random bytes 1..=127 without NUL and '$', as servers send: a NUL would end the scramble early,
 /// and '$' separates the parts of a stored digest.

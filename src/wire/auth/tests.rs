@@ -171,3 +171,33 @@ fn a_scramble_has_no_byte_that_would_end_it() {
     assert!(bytes.all(|byte| (1..=127).contains(byte) && *byte != b'$'));
     assert_ne!(scrambles[0], scrambles[1]);
 }
+
+#[test]
+fn an_ed25519_key_is_what_mariadb_stores() {
+    use base64::Engine;
+    // CREATE USER … IDENTIFIED VIA ed25519 USING PASSWORD('secret'): mysql.global_priv
+    let stored = "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY";
+    let engine = base64::engine::general_purpose::STANDARD_NO_PAD;
+    let key = engine.decode(stored).unwrap();
+    assert_eq!(ed25519::public_key(b"secret")[..], key);
+    assert_ne!(ed25519::public_key(b"Secret")[..], key);
+}
+
+#[test]
+fn an_ed25519_answer_proves_one_password_and_one_nonce() {
+    let nonce = ed25519::new_nonce();
+    let key = ed25519::public_key(b"secret");
+    let answer = ed25519::sign(b"secret", &nonce);
+    assert!(ed25519::verify(&answer, &nonce, &key));
+    assert!(!ed25519::verify(&answer, &ed25519::new_nonce(), &key));
+    assert!(!ed25519::verify(
+        &ed25519::sign(b"wrong", &nonce),
+        &nonce,
+        &key
+    ));
+    assert!(!ed25519::verify(&answer[..63], &nonce, &key));
+    assert!(!ed25519::verify(&[], &nonce, &key));
+    assert!(!ed25519::verify(&answer, &nonce, &[0xff; 32]));
+    let empty = ed25519::public_key(b"");
+    assert!(ed25519::verify(&ed25519::sign(b"", &nonce), &nonce, &empty));
+}

@@ -78,6 +78,13 @@ impl Response {
         Ok(response)
     }
 
+    /// Protocol::SSLRequest: what is sent in front of a handshake, with SSL among the capabilities.
+    pub fn encode_ssl_request(&self) -> Vec<u8> {
+        let mut out = self.encode();
+        out.truncate(HEAD);
+        out
+    }
+
     /// The fields that `capabilities` announce; a schema without CONNECT_WITH_DB is left out.
     pub fn encode(&self) -> Vec<u8> {
         let has = |flag: u64| self.capabilities & flag != 0;

@@ -8,13 +8,15 @@ use crate::wire::Malformed;
 const MORE: u8 = 0x01;
 /// What an AuthSwitchRequest of one byte means.
 const OLD_PASSWORD: &str = "mysql_old_password";
+/// Bytes of the scramble of both of MySQL's plugins.
+const SCRAMBLE: usize = 20;
 
 /// What a server may send during login, after the client's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
     Ok(Ok),
     Err(Err),
-    /// `scramble` without the NUL that ends it.
+    /// `scramble` without the NUL that ends one of 20 bytes; ed25519's 32 random bytes have none behind them.
     Switch {
         plugin: String,
         scramble: Vec<u8>,
@@ -40,10 +42,16 @@ impl Login {
 
 /// AuthSwitchRequest payload.
 pub fn auth_switch(plugin: &str, scramble: &[u8; 20]) -> Vec<u8> {
+    let mut out = auth_switch_with(plugin, scramble);
+    out.push(0);
+    out
+}
+
+/// The same with a plugin's own data, which no NUL follows.
+pub fn auth_switch_with(plugin: &str, data: &[u8]) -> Vec<u8> {
     let mut out = vec![EOF];
     put_nul(&mut out, plugin.as_bytes());
-    out.extend_from_slice(scramble);
-    out.push(0);
+    out.extend_from_slice(data);
     out
 }
 
@@ -59,6 +67,9 @@ fn decode_switch(mut reader: Reader) -> Login {
     }
     let plugin = text(reader.nul_or_rest());
     let data = reader.rest();
-    let scramble = data.strip_suffix(&[0]).unwrap_or(data).to_vec();
+    let scramble = match data {
+        [scramble @ .., 0] if scramble.len() == SCRAMBLE => scramble.to_vec(),
+        data => data.to_vec(),
+    };
     Login::Switch { plugin, scramble }
 }

@@ -10,7 +10,7 @@ mod tests;
 
 pub use change::Change;
 pub use err::{Err, PROGRESS_REPORT};
-pub use login::{auth_more, auth_switch, Login};
+pub use login::{auth_more, auth_switch, auth_switch_with, Login};
 pub use ok::{eof, Ok};
 
 /// First byte of an OK packet.

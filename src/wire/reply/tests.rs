@@ -210,3 +210,24 @@ fn a_switch_of_plugin_comes_back() {
     assert!(matches!(old, Login::Switch { plugin, .. } if plugin == "mysql_old_password"));
     assert!(Login::decode(&[0x42], 0).is_err());
 }
+
+#[test]
+fn the_data_of_a_plugin_that_is_no_scramble_keeps_its_last_byte() {
+    let mut nonce = [7; 32];
+    nonce[31] = 0;
+    let packet = auth_switch_with("client_ed25519", &nonce);
+    let switch = Login::decode(&packet, 0).unwrap();
+    assert_eq!(
+        switch,
+        Login::Switch {
+            plugin: "client_ed25519".into(),
+            scramble: nonce.to_vec()
+        }
+    );
+    // of a scramble the NUL behind it is no part
+    let packet = auth_switch("mysql_native_password", &[7; 20]);
+    let Result::Ok(Login::Switch { scramble, .. }) = Login::decode(&packet, 0) else {
+        panic!("no switch")
+    };
+    assert_eq!(scramble, [7; 20]);
+}

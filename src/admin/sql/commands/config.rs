@@ -5,7 +5,8 @@ use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
 use crate::admin::sql::statement;
 use crate::config::{
-    Group, Policy, ProcessLimits, Proxy, ReadYourWrites, TableName, User, Watching, KINDS,
+    Group, Policy, ProcessLimits, Proxy, ReadYourWrites, ServerTlsMode, TableName, User, Watching,
+    KINDS,
 };
 use crate::control::Handle;
 use std::fmt::Display;
@@ -101,6 +102,8 @@ fn of_group(group: &Group, rows: &mut Rows) {
         of_server("role", &format!("{:?}", server.role).to_lowercase());
         of_server("weight", &server.weight);
         of_server("max_connections", &server.max_connections);
+        let mode = server.tls.as_ref().map(|tls| tls.mode);
+        of_server("tls", &mode.unwrap_or(ServerTlsMode::Disabled).word());
     }
 }
 
@@ -110,6 +113,11 @@ fn of_user(user: &User, rows: &mut Rows) {
     row("group", user.group.clone());
     row("allow", list(&user.addresses.allow));
     row("deny", list(&user.addresses.deny));
+    row("tls", format!("{:?}", user.tls).to_lowercase());
+    let plugin = user.auth_plugin.map(|plugin| plugin.word());
+    row("auth_plugin", optional(&plugin));
+    let account = user.server_account.as_ref().map(|account| &account.user);
+    row("server_user", account.unwrap_or(&user.name).clone());
     for (key, limit) in user.limits_by_key() {
         row(key, optional(&limit));
     }
