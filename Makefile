@@ -6,8 +6,10 @@ ARGS ?=
 FUZZ_SECONDS ?= 60
 # Of `make differential`, on each kind of server
 SESSIONS ?= 10000
+# Of `make judge`, on each kind of server
+STATEMENTS ?= 100000
 
-.PHONY: help build drivers test check unit soak differential test-direct demo bench bench-build compat instructions turn flamegraph acceptance fuzz asan deny servers clean
+.PHONY: help build drivers test check unit soak differential judge test-direct demo demo-sharding bench bench-build compat instructions turn flamegraph acceptance fuzz asan deny servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -32,6 +34,9 @@ soak: servers    ## the load tests with their full numbers (1,000 clients, 100 t
 differential: servers    ## SESSIONS random sessions, direct and through the proxy, compared packet by packet (MariaDB, MySQL)
 	UMPIRE_SESSIONS=$(SESSIONS) $(CARGO) test --locked --test differential -- --nocapture --test-threads=1
 
+judge: servers    ## STATEMENTS random statements on four shards and on one server, compared (MariaDB, MySQL); UMPIRE_SEED repeats a run
+	UMPIRE_STATEMENTS=$(STATEMENTS) $(CARGO) test --locked --test sharding random_statements -- --nocapture --test-threads=1
+
 test-direct: servers   ## the same expectations against MariaDB itself, without the proxy
 	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing
 
@@ -40,6 +45,9 @@ drivers: servers build   ## the same work through 20 drivers and tools, directly
 
 demo: servers    ## from nothing to a proxy in front of a primary and two replicas, and what went where
 	@demo/run.sh
+
+demo-sharding: servers    ## from nothing to a table over four shards: created, filled, explained, reported
+	@demo/sharding.sh
 
 bench: servers bench-build   ## side by side with HAProxy and the other proxies that are installed; ARGS="--help" says more
 	python3 loadtest/bench.py $(ARGS)

@@ -6,9 +6,9 @@
 //! | module | job | may use |
 //! |---|---|---|
 //! | `main.rs` | arguments, start, signals, stop | all |
-//! | [`admin`] | admin SQL, metrics and health pages (control thread) | control, worker (mailbox), sniff, route, wire, topology, observe, config |
-//! | [`control`] | own thread (tokio): health, reload, publishes the topology | worker (mailbox), wire, topology, observe, config |
-//! | [`worker`] | executor, accept, owns sessions and pools | session, backend, net, topology, throttle, observe, config |
+//! | [`admin`] | admin SQL, metrics and health pages (control thread) | control, worker (mailbox), coordination, sniff, route, wire, topology, observe, config |
+//! | [`control`] | own thread (tokio): health, reload, publishes the topology | worker (mailbox), coordination, wire, topology, observe, config |
+//! | [`worker`] | executor, accept, owns sessions and pools | session, coordination, backend, net, topology, throttle, observe, config |
 //! | [`session`] | one client: login, turn loop, transaction, prepared statements | everything below |
 //! | [`policy`] | whether a statement may run (pure) | sniff, config |
 //! | [`sniff`] | statement bytes → verb, read/write, hints, effects | wire |
@@ -22,6 +22,7 @@
 //! | [`wire`] | framing, messages, both handshakes, reply tracker, error catalogue | – |
 //! | [`topology`] | immutable snapshot: groups, servers, roles, users | config |
 //! | [`throttle`] | token buckets, quotas | config |
+//! | [`coordination`] | what must outlive the process: ids, jobs, rules (own thread) | – |
 //! | [`observe`] | metric names, counters, histograms, records | – |
 //! | [`config`] | text → validated types | – |
 
@@ -32,6 +33,7 @@ pub mod admin;
 pub mod backend;
 pub mod config;
 pub mod control;
+pub mod coordination;
 pub mod merge;
 pub mod net;
 pub mod observe;

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use umpire::admin::Listeners;
 use umpire::config::{Config, Workers};
 use umpire::control::{self, ControlInput, Handle};
+use umpire::coordination::Clerk;
 use umpire::net::Wake;
 use umpire::observe::ring::{ring, Writer};
 use umpire::observe::WorkerStats;
@@ -29,6 +30,8 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     let cpus = cpus(&config.proxy.workers)?;
     let admin = Listeners::bind(&config.proxy).map_err(|e| e.to_string())?;
     let bound = Bound::bind(&config.proxy.listen, cpus.len()).map_err(|e| e.to_string())?;
+    let clerk = config.store.as_deref().map(Clerk::start).transpose();
+    let clerk = clerk.map_err(|e| format!("coordination.store: {e}"))?;
     let keys = Arc::new(KeyPair::generate());
     let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
     let (mailboxes, inboxes) = mailboxes(cpus.len())?;
@@ -45,6 +48,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         worker_stats: stats.clone(),
         journals: journal_readers,
         started,
+        clerk: clerk.clone(),
         serve: Box::new(move |handle: Handle| Box::pin(umpire::admin::serve(admin, handle))),
         stop: stopped,
     };
@@ -63,6 +67,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         snapshot,
         stats,
         mailboxes,
+        clerk,
     };
     let outcome = run_workers(cpus, bound, inboxes, journals, &common, ending)
         .and_then(|workers| wait_for(workers, &ends, &common.mailboxes));
@@ -78,6 +83,7 @@ struct Common {
     snapshot: Arc<Snapshot>,
     stats: Vec<Arc<WorkerStats>>,
     mailboxes: Vec<Mailbox>,
+    clerk: Option<Clerk>,
 }
 
 type Inboxes = Vec<(Wake, Receiver<Message>)>;
@@ -198,6 +204,7 @@ fn worker_input(
         inbox,
         mailboxes: common.mailboxes.clone(),
         all_stats: common.stats.clone(),
+        clerk: common.clerk.clone(),
     }
 }
 

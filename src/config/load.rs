@@ -2,16 +2,14 @@
 use super::secret::{self, Reader, SecretFile};
 use super::walk::{Findings, Section};
 use super::{
-    audit, group, limits, policy, proxy, sharding, user, Config, ConfigError, Problem, Watching,
+    audit, coordination, group, limits, policy, proxy, sharding, user, Config, ConfigError,
+    Problem, Watching,
 };
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use toml::de::DeTable;
-
-/// Sections of the design that this version does not serve, and how they are written.
-const NOT_SERVED: [(&str, &str); 1] = [("coordination", "[coordination]")];
 
 /// A configuration with everything that was found in it.
 pub struct Examined {
@@ -54,6 +52,7 @@ pub fn read(path: &Path) -> Examined {
         let mut watching = Watching::clone(&config.watching);
         watching.start_paths_at(folder);
         config.watching = Arc::new(watching);
+        config.store = config.store.take().map(|store| folder.join(store));
     }
     if !unread.is_empty() {
         return unreadable(&name, unread.join("; "));
@@ -130,14 +129,12 @@ fn document_of(
     let users = user::read(&mut top, &groups, tls_offered, findings, secrets);
     let limits = limits::read(&mut top);
     let policies = policy::read(&mut top, &users, findings);
-    let (databases, tables) = sharding::read(&mut top, &groups, findings);
+    let store = coordination::read(&mut top, findings);
+    let (databases, tables) = sharding::read(&mut top, &groups, store.is_some(), findings);
     let watching = Watching {
         audit: audit::audit(&mut top, findings),
         statistics: audit::statistics(&mut top),
     };
-    for (key, shown) in NOT_SERVED {
-        top.refuse(key, shown);
-    }
     top.finish();
     Some(Config {
         proxy: proxy?,
@@ -147,6 +144,7 @@ fn document_of(
         policies,
         databases,
         tables,
+        store,
         watching: Arc::new(watching),
     })
 }

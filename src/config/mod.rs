@@ -9,6 +9,7 @@
 //! | `proxy.rs`, `listener.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs`, `audit.rs` | one section or two each |
 //! | `allow_list.rs` | the statements that a policy knows |
 //! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
+//! | `coordination.rs` | `[coordination]` |
 //! | `secret.rs` | passwords: in place, in files, hashed |
 //! | `tls.rs`, `tls/` | certificates, keys and what may be done with them |
 //! | `value.rs` | addresses, networks, hashes (pure) |
@@ -19,6 +20,7 @@
 mod addresses;
 mod allow_list;
 mod audit;
+mod coordination;
 mod error;
 mod group;
 mod limits;
@@ -45,7 +47,7 @@ pub use load::{examine, load, parse, read, Examined};
 pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
-pub use sharding::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
+pub use sharding::{Database, Ids, ListValue, Method, Period, Rule, Shard, Span, Table};
 pub use tls::servers::ServerTls;
 pub use tls::Tls;
 pub use value::password_hash;
@@ -66,6 +68,8 @@ pub struct Config {
     /// Empty: every database is where its user's group is.
     pub databases: Vec<Database>,
     pub tables: Vec<Table>,
+    /// `[coordination]`: the folder of what must outlive the process.
+    pub store: Option<PathBuf>,
     pub watching: Arc<Watching>,
 }
 

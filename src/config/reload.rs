@@ -5,6 +5,11 @@ use std::fmt::Display;
 /// The keys whose new value takes effect only at the next start, a sentence each; empty: `new` can
 /// replace `old` while running.
 pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
+    let store = |config: &Config| match &config.store {
+        Some(folder) => folder.display().to_string(),
+        None => "none".into(),
+    };
+    let stores = (store(old), store(new));
     let (old, new) = (&old.proxy, &new.proxy);
     let changed = [
         ("listen", listen(&old.listen), listen(&new.listen)),
@@ -12,11 +17,14 @@ pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
         ("http", service(old.http), service(new.http)),
         ("workers", workers(&old.workers), workers(&new.workers)),
     ];
+    let changed = changed.map(|(key, old, new)| (format!("proxy.{key}"), old, new));
+    let store = ("coordination.store".to_owned(), stores.0, stores.1);
     changed
         .into_iter()
+        .chain([store])
         .filter(|(_, old, new)| old != new)
         .map(|(key, old, new)| {
-            format!("proxy.{key} changed from {old} to {new}: takes effect after a restart")
+            format!("{key} changed from {old} to {new}: takes effect after a restart")
         })
         .collect()
 }

@@ -1,4 +1,5 @@
 //! Where data lives: `[[database]]` and `[[table]]` as validated values.
+mod ids;
 mod read;
 
 pub(super) use read::read;
@@ -17,6 +18,18 @@ pub struct Table {
     pub schema: String,
     pub name: String,
     pub rule: Rule,
+    pub ids: Ids,
+}
+
+/// Who counts a table's AUTO_INCREMENT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ids {
+    /// Each server for itself.
+    Server,
+    /// Umpire: blocks of one sequence, kept by `[coordination]`.
+    Sequence,
+    /// Umpire: as a sequence, and never below the time of day (milliseconds since 2020, times 2^22).
+    Snowflake,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -198,19 +198,20 @@ fn an_unknown_section_is_named() {
 }
 
 #[test]
-fn sections_of_later_versions_are_refused_by_name() {
-    let version = env!("CARGO_PKG_VERSION");
-    let found = errors(&format!("{BASE}\n[coordination]\nstore = \"s\"\n"));
-    let expected = format!(
-        "coordination: Umpire {version} does not support [coordination] yet; remove it to run without it"
+fn a_store_is_a_folder() {
+    let text = format!("{BASE}\n[coordination]\nstore = \"file:/var/lib/umpire\"\n");
+    let no_files = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+    let config = parse(&text, "test.toml", &no_files);
+    let store = config.expect("it is right").store;
+    assert_eq!(
+        store.as_deref(),
+        Some(std::path::Path::new("/var/lib/umpire"))
     );
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(
-        found[0].starts_with("test.toml:17:") && found[0].ends_with(&expected),
-        "{found:?}"
-    );
-    let gtid = with("name = \"main\"", "read_your_writes = \"gtid\"");
-    assert!(errors(&gtid)[0].contains("does not support \"gtid\" yet"));
+    for wrong in ["/var/lib/umpire", "file:", "zookeeper:a:2181/umpire"] {
+        let found = errors(&format!("{BASE}\n[coordination]\nstore = \"{wrong}\"\n"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("coordination.store"), "{found:?}");
+    }
 }
 
 #[test]

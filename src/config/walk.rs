@@ -262,19 +262,6 @@ impl<'a, 'f> Section<'a, 'f> {
         })
     }
 
-    /// Refuses a key of the design that this version does not serve.
-    pub fn refuse(&mut self, key: &'static str, shown: &str) {
-        self.asked.push(key);
-        if let Some((name, _)) = self.table.get_key_value(key) {
-            let message = format!(
-                "Umpire {} does not support {shown} yet; remove it to run without it",
-                env!("CARGO_PKG_VERSION")
-            );
-            self.findings
-                .error(name.span().start, &self.path_of(key), message);
-        }
-    }
-
     /// Reports the keys nobody asked for.
     pub fn finish(self) {
         for name in self.table.keys() {

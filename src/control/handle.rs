@@ -1,6 +1,7 @@
 //! What the admin servers see of the control thread, and may ask of it.
 
 use crate::config::Config;
+use crate::coordination::Clerk;
 use crate::observe::WorkerStats;
 use crate::topology::{Health, Snapshot};
 use crate::worker::mailbox::Mailbox;
@@ -39,6 +40,7 @@ pub struct Handle {
     pub(super) view: watch::Receiver<Arc<View>>,
     pub(super) mailboxes: Arc<[Mailbox]>,
     pub(super) stats: Arc<[Arc<WorkerStats>]>,
+    pub(super) clerk: Option<Clerk>,
 }
 
 impl Handle {
@@ -52,6 +54,7 @@ impl Handle {
             view,
             mailboxes: mailboxes.into(),
             stats: stats.into(),
+            clerk: None,
         }
     }
 
@@ -61,6 +64,11 @@ impl Handle {
 
     pub fn mailboxes(&self) -> &[Mailbox] {
         &self.mailboxes
+    }
+
+    /// The store of what outlives the process, if there is one.
+    pub fn clerk(&self) -> Option<&Clerk> {
+        self.clerk.as_ref()
     }
 
     /// One a worker, in the order of the mailboxes.

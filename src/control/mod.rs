@@ -41,6 +41,7 @@ mod watch;
 pub use handle::{Handle, View};
 
 use crate::config::Config;
+use crate::coordination::Clerk;
 use crate::observe::{ring, WorkerStats};
 use crate::topology::Snapshot;
 use crate::worker::mailbox::Mailbox;
@@ -81,6 +82,8 @@ pub struct ControlInput {
     pub journals: Vec<ring::Reader>,
     /// Told once, with the first snapshot.
     pub started: std::sync::mpsc::Sender<Arc<Snapshot>>,
+    /// The store, where one is configured.
+    pub clerk: Option<Clerk>,
     pub serve: Serve,
     /// Ends the control thread when told or dropped: after the last worker has ended.
     pub stop: oneshot::Receiver<()>,
@@ -143,6 +146,7 @@ async fn follow(
         view,
         mailboxes,
         stats,
+        clerk: input.clerk,
     };
     let servers = tokio::spawn((input.serve)(handle));
     let mut stop = input.stop;

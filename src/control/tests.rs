@@ -79,6 +79,7 @@ fn run_over(servers: &[&FakeServer], monitor: &str) -> Running {
         mailboxes: Vec::new(),
         worker_stats: Vec::new(),
         started,
+        clerk: None,
         serve: Box::new(move |handle| {
             handles.send(handle).unwrap();
             Box::pin(std::future::pending())

@@ -18,6 +18,8 @@ pub enum Order {
     /// TIME: has a sign.
     Time,
     Bytes,
+    /// See [`Compare::Padded`].
+    Padded(u16),
 }
 
 /// One key and how it compares.
@@ -43,7 +45,11 @@ impl Key {
                 let of = layout.columns[column].kind;
                 matches!(order, Order::Time | Order::Moment) || TIMES.contains(&of)
             }
-            Compare::Bytes => order == Order::Bytes,
+            Compare::Bytes | Compare::Padded(_) => order == Order::Bytes,
+        };
+        let order = match key.compare {
+            Compare::Padded(weight) => Order::Padded(weight),
+            _ => order,
         };
         if !agrees {
             return Err(Error::Changed(
@@ -135,6 +141,7 @@ pub fn order_of(column: &Column, binary: bool) -> Result<Order, Error> {
 pub fn compare(order: Order, binary: bool, a: &[u8], b: &[u8]) -> Result<Ordering, Error> {
     let by = match order {
         Order::Bytes => return Ok(a.cmp(b)),
+        Order::Padded(weight) => return Ok(compare_padded(a, b, weight)),
         Order::Decimal => return Ok(compare_text(a, b)),
         Order::Signed => signed(a, binary)?.cmp(&signed(b, binary)?),
         Order::Unsigned => unsigned(a, binary)?.cmp(&unsigned(b, binary)?),
@@ -143,6 +150,19 @@ pub fn compare(order: Order, binary: bool, a: &[u8], b: &[u8]) -> Result<Orderin
         Order::Time => time(a, binary)?.cmp(&time(b, binary)?),
     };
     Ok(by)
+}
+
+/// As if the shorter one went on with this weight.
+fn compare_padded(a: &[u8], b: &[u8], weight: u16) -> Ordering {
+    let common = a.len().min(b.len());
+    let rest = |of: &[u8]| {
+        let mut weights = of.get(common..).unwrap_or_default().chunks(2);
+        let differs =
+            weights.find_map(|w| Some(w.cmp(&weight.to_be_bytes())).filter(|o| o.is_ne()));
+        differs.unwrap_or(Ordering::Equal)
+    };
+    let begin = a.get(..common).cmp(&b.get(..common));
+    begin.then(rest(a)).then(rest(b).reverse())
 }
 
 /// An integer of any of the types that have a sign.
@@ -242,4 +262,22 @@ fn text_time(value: &[u8]) -> Option<i64> {
     }
     let all = seconds.checked_mul(1_000_000)?.checked_add(micros)?;
     Some(if negative { -all } else { all })
+}
+
+#[cfg(test)]
+#[test]
+fn padded_weights_compare_as_if_both_were_as_long() {
+    let compare = |a: &[u8], b: &[u8]| {
+        let order = compare(Order::Padded(0x0209), false, a, b).unwrap();
+        let back = compare_padded(b, a, 0x0209);
+        assert_eq!(order, back.reverse());
+        order
+    };
+    let (a, tab, space) = ([0x0e, 0x33], [0x02, 0x01], [0x02, 0x09]);
+    assert_eq!(compare(&a, &[a, space, space].concat()), Ordering::Equal);
+    assert_eq!(compare(&a, &[a, tab].concat()), Ordering::Greater);
+    assert_eq!(compare(&a, &[a, space, tab].concat()), Ordering::Greater);
+    assert_eq!(compare(&a, &[a, a].concat()), Ordering::Less);
+    assert_eq!(compare(&[], &space), Ordering::Equal);
+    assert_eq!(compare(&tab, &a), Ordering::Less);
 }

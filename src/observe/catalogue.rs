@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 34] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 37] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),
@@ -98,6 +98,21 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 34] = [
         names::TURNS_LOCAL,
         "Commands answered by the proxy itself",
         |s| s.turns_local.get(),
+    ),
+    counter(
+        names::TURNS_FANNED_OUT,
+        "Statements that ran on several shards and were merged",
+        |s| s.turns_fanned_out.get(),
+    ),
+    counter(
+        names::TURNS_GATHERED,
+        "Statements whose rows were brought to one server first",
+        |s| s.turns_gathered.get(),
+    ),
+    counter(
+        names::PARTIAL_COMMITS,
+        "Changes of several groups that were committed on some of them only",
+        |s| s.partial_commits.get(),
     ),
     counter(
         names::TURNS_FAILED,

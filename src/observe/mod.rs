@@ -53,6 +53,11 @@ pub struct WorkerStats {
     pub turns_to_primary: Counter,
     pub turns_to_replica: Counter,
     pub turns_local: Counter,
+    /// Statements that ran on several shards and were merged, and those whose rows were gathered.
+    pub turns_fanned_out: Counter,
+    pub turns_gathered: Counter,
+    /// Changes of several groups that were committed on some of them only.
+    pub partial_commits: Counter,
     pub turns_failed: Counter,
     pub policies_denied: Counter,
     pub policies_noted: Counter,

@@ -18,6 +18,8 @@ pub enum Ran {
     Local,
     Primary,
     Replica,
+    /// On several shards.
+    Shards,
 }
 
 /// Written by a worker, read by the thread that writes them down.
@@ -123,7 +125,8 @@ impl Record<'_> {
             ran: match ran {
                 0 => Ran::Local,
                 1 => Ran::Primary,
-                _ => Ran::Replica,
+                2 => Ran::Replica,
+                _ => Ran::Shards,
             },
             command,
             error,

@@ -191,6 +191,10 @@ pub struct Insert {
     pub table: usize,
     /// None: all columns in their order.
     pub columns: Option<Vec<String>>,
+    /// Before the list's closing parenthesis.
+    pub columns_end: Option<usize>,
+    /// Behind the rows, or the assignments of INSERT … SET.
+    pub end: usize,
     pub source: Source,
     /// Columns that ON DUPLICATE KEY UPDATE sets.
     pub on_duplicate: Vec<Expr>,

@@ -9,6 +9,11 @@ pub(super) enum Piece {
     Text(String),
     /// A copy of the client's own text, with tables named as everywhere in the part.
     Copy(Span),
+    /// An id that Umpire gives; its number among those of the statement.
+    Id {
+        id: u64,
+        number: usize,
+    },
 }
 
 /// A span of the client's text that becomes something else; an empty span is a place to put something in.
@@ -90,6 +95,7 @@ impl Bound<'_> {
             for piece in &edit.with {
                 match piece {
                     Piece::Text(text) => draft.sql.extend_from_slice(text.as_bytes()),
+                    Piece::Id { id, number } => self.put_id(*id, *number, &mut draft),
                     Piece::Copy(span) => {
                         let (sql, parameters) = self.render(*span, self.renames(names), names);
                         draft.sql.extend(sql);
@@ -101,6 +107,18 @@ impl Bound<'_> {
         }
         self.copy((at, span.1), &mut draft);
         (draft.sql, draft.parameters)
+    }
+
+    /// An EXECUTE binds it behind the client's own values, so that its text is the same every time.
+    fn put_id(&self, id: u64, number: usize, draft: &mut Draft) {
+        let place = u16::try_from(self.parsed.parameters.len() + number);
+        match (self.request.parameters, place) {
+            (Some(_), Ok(place)) => {
+                draft.sql.push(b'?');
+                draft.parameters.push(place);
+            }
+            _ => draft.sql.extend_from_slice(id.to_string().as_bytes()),
+        }
     }
 
     fn copy(&self, span: Span, draft: &mut Draft) {

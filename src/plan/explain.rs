@@ -31,12 +31,33 @@ pub fn explain(planned: &Planned, group: &dyn Fn(usize) -> String) -> Vec<(Strin
             );
             rows.add("group", group(*at));
         }
+        Planned::NeedsIds {
+            schema,
+            table,
+            column,
+            count,
+            ..
+        } => {
+            rows.add(
+                "plan",
+                format!("not yet: {count} ids for {schema}.{table}.{column} are taken first"),
+            );
+        }
         Planned::Plan(Plan::Single(part)) => {
             rows.add("plan", "single: one shard's answer is the client's");
             rows.part(part);
         }
         Planned::Plan(Plan::Fanout(fanout)) => rows.fanout(fanout),
         Planned::Plan(Plan::Gather(gather)) => rows.gather(gather),
+        Planned::Plan(Plan::Shown(shown)) => {
+            rows.add("plan", "shown: one shard's answer, under the table's name");
+            rows.part(&shown.part);
+        }
+        Planned::Plan(Plan::Definition(definition)) => {
+            let what = "definition: one shard after the other, kept as a job that can be resumed";
+            rows.add("plan", what);
+            definition.parts.iter().for_each(|part| rows.part(part));
+        }
     }
     rows.rows
 }
@@ -80,6 +101,12 @@ impl Rows<'_> {
                 self.add("merge", "affected rows of one: the others are copies")
             }
             Answer::Rows(merge) => self.merge(merge),
+        }
+        if let (Some(first), Some(last)) = (fanout.ids.first(), fanout.ids.last()) {
+            self.add(
+                "ids",
+                format!("{first} to {last}, of Umpire's own counting"),
+            );
         }
     }
 
@@ -146,6 +173,7 @@ fn keys(keys: &[SortKey]) -> String {
             Compare::Number => "number",
             Compare::Time => "time",
             Compare::Bytes => "bytes",
+            Compare::Padded(_) => "bytes, padded",
         };
         let order = if key.descending { " desc" } else { "" };
         format!("{} ({how}){order}", column_name(key.column))

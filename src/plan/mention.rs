@@ -17,12 +17,21 @@ pub fn concerns(sql: &[u8], schema: Option<&str>, map: &ShardMap, dialect: Diale
     }
     let mut lexer = Lexer::new(sql, dialect);
     let mut prepares = false;
+    let mut shows = None;
     loop {
         let token = lexer.next();
         match token.kind {
             Kind::End => return false,
             Kind::Word | Kind::Quoted if map.may_concern(lexer.bytes(&token)) => return true,
-            Kind::Word => prepares |= is_prepare(lexer.bytes(&token)),
+            Kind::Word => {
+                let word = lexer.bytes(&token);
+                prepares |= is_prepare(word);
+                // SHOW TABLES lists tables with a rule without naming one
+                let shows = *shows.get_or_insert_with(|| word.eq_ignore_ascii_case(b"show"));
+                if shows && word.eq_ignore_ascii_case(b"tables") {
+                    return true;
+                }
+            }
             // PREPARE s FROM '…': the text is a statement
             Kind::Text if prepares => {
                 let inner = sql

@@ -12,17 +12,21 @@
 //! | `select.rs`, `shape.rs` | what the simple merge answers exactly |
 //! | `split.rs` | lists of keys, cut for each shard |
 //! | `gather.rs` | everything else: rows are brought to one server |
-//! | `write.rs` | INSERT, REPLACE, UPDATE, DELETE |
+//! | `write.rs`, `ids.rs` | INSERT, REPLACE, UPDATE, DELETE; AUTO_INCREMENT |
+//! | `show.rs` | SHOW and DESCRIBE |
+//! | `ddl.rs` | CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE and DROP INDEX |
 //! | `edit.rs` | the parts' text: the client's with a few spans replaced |
 //! | `planner.rs` | the phases put together |
-//! | `explain.rs` | a plan in words |
+//! | `explain.rs`, `why.rs` | a plan and its reasons in words |
 //! | `types.rs`, `request.rs` | [`Plan`], and what the planner is asked |
 mod ast;
 mod bind;
 mod columns;
+mod ddl;
 mod edit;
 mod explain;
 mod gather;
+mod ids;
 mod literal;
 mod locate;
 mod mention;
@@ -31,10 +35,12 @@ mod planner;
 mod request;
 mod select;
 mod shape;
+mod show;
 mod split;
 #[cfg(test)]
 mod tests;
 mod types;
+mod why;
 mod write;
 
 pub use columns::{Column as TableColumn, Columns, Kind as ColumnKind};
@@ -43,6 +49,7 @@ pub use mention::concerns;
 pub use planner::plan;
 pub use request::{Planned, Request, Value};
 pub use types::{
-    Aggregate, Answer, Column, Compare, Fanout, Gather, GatheredTable, Grouping, Merge, Part, Plan,
-    Refusal, SortKey,
+    Aggregate, Answer, Column, Compare, Definition, Fanout, Gather, GatheredTable, Grouping, Merge,
+    Part, Plan, Refusal, Shown, SortKey,
 };
+pub use why::reasons;

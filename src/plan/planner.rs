@@ -1,11 +1,13 @@
 //! One statement → its plan: read, bind, locate, split.
 use super::ast::{Facts, Statement};
 use super::bind::{shown, Bound, Place, Stop};
+use super::ddl;
 use super::edit::{Edit, NewName};
 use super::locate::{locate, Located};
 use super::mention;
 use super::parse::{parse, Unread};
 use super::request::{Planned, Request};
+use super::show;
 use super::types::{Answer, Fanout, Part, Plan, Refusal};
 use crate::topology::shards::Shard;
 
@@ -32,8 +34,14 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, Refusal> {
 
 /// Statements that are not parsed: those that name only whole tables pass through.
 fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
+    if let Some(plan) = show::plan(request)? {
+        return Ok(Planned::Plan(plan));
+    }
     let places = mention::places(request)?;
     if let Some(shown) = ruled(request, &places) {
+        if let Some(plan) = ddl::plan(request)? {
+            return Ok(Planned::Plan(plan));
+        }
         return Err(Refusal::new(format!(
             "{shown}; not supported: {verb} on sharded and broadcast tables; run it on each group's servers"
         )));
@@ -163,10 +171,7 @@ impl Bound<'_> {
             return self.described();
         }
         self.check_spread()?;
-        let copies_everywhere = self
-            .wanted_shards(&located)
-            .is_some_and(|shards| self.are_complete(&shards));
-        if located.is_local && copies_everywhere {
+        if located.is_local && self.shards_are_complete(&located) {
             if let Some(simple) = self.simple(query) {
                 let parts = self.parts(&located, &|shard| {
                     let mut edits = simple.edits();
@@ -178,6 +183,7 @@ impl Bound<'_> {
                     parts,
                     writes,
                     answer: Answer::Rows(simple.merge),
+                    ids: Vec::new(),
                 }));
             }
         }
@@ -308,6 +314,12 @@ impl Bound<'_> {
             Some(list) => list.clone(),
             None => (0..count).collect(),
         })
+    }
+
+    /// Whether every shard that can have rows has what else the statement names.
+    pub fn shards_are_complete(&self, located: &Located) -> bool {
+        self.wanted_shards(located)
+            .is_some_and(|shards| self.are_complete(&shards))
     }
 
     /// Whether each of these shards' groups has all whole and broadcast tables.

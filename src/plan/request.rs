@@ -21,6 +21,11 @@ pub struct Request<'a> {
     pub home: usize,
     /// The group whose connection the session holds, if any: where there is a choice, it is taken.
     pub held: Option<usize>,
+    /// So many ids in a row for an AUTO_INCREMENT column, all above this value; the first. None: ask, see
+    /// [`Planned::NeedsIds`]. By the table as [`crate::topology::shards::Table::shown`] names it.
+    pub ids: &'a dyn Fn(&str, u64, u64) -> Option<u64>,
+    /// 0 for an AUTO_INCREMENT column makes an id: sql_mode has no NO_AUTO_VALUE_ON_ZERO.
+    pub zero_generates: bool,
     /// For choosing among equals; any number that differs from turn to turn.
     pub seed: u64,
 }
@@ -61,5 +66,14 @@ pub enum Planned {
         table: String,
         group: usize,
         question: String,
+    },
+    /// Get ids for this table's column, and plan again.
+    NeedsIds {
+        schema: String,
+        table: String,
+        column: String,
+        count: u64,
+        /// A row brings this id itself: none up to it may be given out any more.
+        above: u64,
     },
 }

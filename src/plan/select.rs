@@ -345,11 +345,15 @@ impl<'b> Work<'b, '_> {
                 compare,
                 descending: false,
             }),
-            Shape::Weight { before, behind } => {
+            Shape::Weight {
+                before,
+                behind,
+                compare,
+            } => {
                 let column = self.hide(before, expr.span, &behind);
                 Some(SortKey {
                     column,
-                    compare: Compare::Bytes,
+                    compare,
                     descending: false,
                 })
             }
@@ -373,9 +377,11 @@ impl<'b> Work<'b, '_> {
                 visible.unwrap_or_else(|| self.hide("", expr.span, "")),
                 compare,
             ),
-            Shape::Weight { before, behind } => {
-                (self.hide(before, expr.span, &behind), Compare::Bytes)
-            }
+            Shape::Weight {
+                before,
+                behind,
+                compare,
+            } => (self.hide(before, expr.span, &behind), compare),
             Shape::Number => (self.hide("", expr.span, " + 0"), Compare::Number),
         };
         Some(SortKey {

@@ -13,6 +13,7 @@ pub(super) enum Shape {
     Weight {
         before: &'static str,
         behind: String,
+        compare: Compare,
     },
     /// ENUM and SET: by their number, `expr + 0`.
     Number,
@@ -74,7 +75,10 @@ impl Bound<'_> {
         match &expr.kind {
             ExprKind::Column(name) => {
                 let owner = self.owner(name, block)?;
-                shape_of(self.columns_of(owner)?.get(&name.name)?)
+                shape_of(
+                    self.columns_of(owner)?.get(&name.name)?,
+                    self.request.dialect.mariadb,
+                )
             }
             ExprKind::Number => Some(Shape::Value(Compare::Number)),
             ExprKind::Negative(inner) => self.numeric([&**inner], block),
@@ -110,7 +114,7 @@ impl Bound<'_> {
     }
 }
 
-fn shape_of(column: &Column) -> Option<Shape> {
+fn shape_of(column: &Column, mariadb: bool) -> Option<Shape> {
     // its text is rounded to six digits: values that differ may look the same
     if column.definition.to_ascii_lowercase().starts_with("float") {
         return None;
@@ -119,28 +123,67 @@ fn shape_of(column: &Column) -> Option<Shape> {
         Kind::Integer { .. } | Kind::Number => Shape::Value(Compare::Number),
         Kind::Date | Kind::DateTime | Kind::Time => Shape::Value(Compare::Time),
         Kind::Binary { .. } => Shape::Value(Compare::Bytes),
-        Kind::Text { length, collation } if *length <= LONGEST_TEXT => weight(*length, collation),
+        Kind::Text { length, collation } if *length <= LONGEST_TEXT => {
+            return weight(*length, collation, mariadb);
+        }
         Kind::Enum => Shape::Number,
         Kind::Text { .. } | Kind::Other => return None,
     })
 }
 
 /// Where trailing spaces do not count, texts are compared as if padded to the column's length. Letters that expand to
-/// two weights make that twice the length.
-fn weight(length: u32, collation: &str) -> Shape {
+/// two weights make that twice the length: MariaDB then has as many weights for every text. MySQL pads letters, so that
+/// texts with expansions come out longer: their weights are compared padded here.
+fn weight(length: u32, collation: &str, mariadb: bool) -> Option<Shape> {
     let pads =
         !collation.contains("_0900_") && !collation.contains("nopad") && collation != "binary";
     let expands = !(collation.ends_with("_bin") || collation.contains("general"));
-    let length = if expands { length * 2 } else { length };
-    let behind = if pads {
-        format!(" AS CHAR({length}))")
-    } else {
-        ")".into()
+    let (behind, compare) = match (pads, expands) {
+        (false, _) => (")".into(), Compare::Bytes),
+        (true, true) if !mariadb => match space_of_mysql(collation)? {
+            Some(weight) => (")".into(), Compare::Padded(weight)),
+            None => (format!(" AS CHAR({length}))"), Compare::Bytes),
+        },
+        (true, true) => (format!(" AS CHAR({}))", length * 2), Compare::Bytes),
+        (true, false) => (format!(" AS CHAR({length}))"), Compare::Bytes),
     };
-    Shape::Weight {
+    Some(Shape::Weight {
         before: "WEIGHT_STRING(",
         behind,
+        compare,
+    })
+}
+
+/// The weight of a space in a collation of MySQL whose letters may expand; Some(None): they never do. None: not known, only
+/// a server compares such texts.
+fn space_of_mysql(collation: &str) -> Option<Option<u16>> {
+    let unicode = ["utf8", "ucs2", "utf16", "utf32"];
+    if unicode.iter().any(|set| collation.starts_with(set)) {
+        let newer = collation.contains("_520_");
+        return Some(Some(if newer { 0x020a } else { 0x0209 }));
     }
+    let single = [
+        "ascii",
+        "latin1_swedish",
+        "latin1_danish",
+        "latin1_spanish",
+        "latin5",
+        "latin7",
+        "cp1250",
+        "cp1251",
+        "cp1256",
+        "cp1257",
+        "cp850",
+        "cp852",
+        "cp866",
+        "greek",
+        "hebrew",
+        "koi8",
+        "macce",
+        "macroman",
+    ];
+    let plain = single.iter().any(|set| collation.starts_with(set)) && !collation.contains("czech");
+    plain.then_some(None)
 }
 
 #[cfg(test)]

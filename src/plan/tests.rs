@@ -33,7 +33,16 @@ impl World {
     }
 
     pub fn plan_with(&self, sql: &str, parameters: Option<&[Value]>) -> Result<Planned, Refusal> {
-        plan(&Request {
+        self.ask(sql, parameters, plan)
+    }
+
+    fn ask<R>(
+        &self,
+        sql: &str,
+        parameters: Option<&[Value]>,
+        asked: impl FnOnce(&Request<'_>) -> R,
+    ) -> R {
+        asked(&Request {
             sql: sql.as_bytes(),
             schema: Some("shop"),
             map: &self.map,
@@ -46,6 +55,8 @@ impl World {
             },
             home: 0,
             held: None,
+            ids: &|_, _, _| Some(7001),
+            zero_generates: true,
             seed: 1,
         })
     }
@@ -55,7 +66,8 @@ impl World {
         let group = |at: usize| self.groups[at].clone();
         match self.plan(sql) {
             Ok(planned) => {
-                let rows = explain(&planned, &group);
+                let mut rows = self.ask(sql, None, |request| reasons(request, &group));
+                rows.extend(explain(&planned, &group));
                 rows.iter()
                     .map(|(what, value)| format!("{what}: {value}\n"))
                     .collect()
@@ -83,12 +95,15 @@ fn columns(schema: &str, table: &str) -> Option<Rc<Columns>> {
         ("shop", "accounts") => "name varchar(20) utf8mb4_general_ci\nbalance int",
         ("shop", "people") => "id int\nregion varchar(8) utf8mb4_general_ci",
         ("shop", "swedes") => "name varchar(20) utf8mb4_swedish_ci",
+        ("shop", "tickets") => "id bigint auto_increment\nwhat varchar(20) utf8mb4_general_ci",
         ("shop", "numbers") => "n bigint\nv int",
         ("shop", "log") => "id int\ntext varchar(100) utf8mb4_general_ci",
         ("shop", "users") => "id int\nname varchar(100) utf8mb4_general_ci",
         _ => return None,
     };
     let rows = text.lines().map(|line| {
+        let counts = line.contains("auto_increment");
+        let line = line.trim_end_matches(" auto_increment");
         let words: Vec<&str> = line.split(' ').collect();
         let data_type = words[1].split('(').next().unwrap();
         let length = words[1].split(['(', ')']).nth(1);
@@ -101,7 +116,7 @@ fn columns(schema: &str, table: &str) -> Option<Rc<Columns>> {
             charset,
             words.get(2).copied(),
             Some("YES"),
-            Some(""),
+            Some(if counts { "auto_increment" } else { "" }),
         ];
         values.iter().map(|v| v.map(str::as_bytes)).collect()
     });
@@ -172,6 +187,11 @@ fn golden_writes() {
 #[test]
 fn golden_placed() {
     golden("placed");
+}
+
+#[test]
+fn golden_ddl() {
+    golden("ddl");
 }
 
 #[test]

@@ -9,6 +9,10 @@ pub enum Plan {
     Fanout(Fanout),
     /// Only a server can answer exactly: rows are brought to one, which then runs the statement.
     Gather(Gather),
+    /// The table's definition changes on one shard after the other.
+    Definition(Definition),
+    /// One shard's answer, under the table's own name.
+    Shown(Shown),
 }
 
 /// One statement for one shard.
@@ -31,6 +35,29 @@ pub struct Fanout {
     /// The parts change data or lock rows: they run on primaries and belong to the client's transaction.
     pub writes: bool,
     pub answer: Answer,
+    /// Ids that Umpire gives to the rows of an INSERT, in their order. LAST_INSERT_ID() is the first.
+    pub ids: Vec<u64>,
+}
+
+/// What a table looks like, as one shard tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    pub part: Part,
+    /// The shard's table, which stands in the answer's values, and the name that takes its place.
+    pub was: String,
+    pub is: String,
+}
+
+/// A change of a table's definition. It is kept as a job, so that what some shards lack can be done later.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// The logical table.
+    pub schema: String,
+    pub table: String,
+    /// DROP TABLE.
+    pub drops: bool,
+    /// In this order; the first that fails ends it.
+    pub parts: Vec<Part>,
 }
 
 /// What the client gets of the parts' answers.
@@ -79,6 +106,8 @@ pub enum Compare {
     Time,
     /// Byte by byte: binary strings, and the WEIGHT_STRING of text, so that no collation is reimplemented.
     Bytes,
+    /// Weights of two bytes each; the shorter one goes on with this weight, a space's, as PAD SPACE collations want it.
+    Padded(u16),
 }
 
 /// One key. NULL comes first when ascending.

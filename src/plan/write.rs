@@ -3,18 +3,22 @@ use super::ast::{Delete, Expr, ExprKind, Insert, Source, Span, Update};
 use super::bind::{Bound, Place, Stop};
 use super::columns::Kind;
 use super::edit::{Edit, NewName, Piece};
+use super::ids::{column_list, Given};
 use super::literal::Literal;
 use super::locate::locate;
 use super::types::{Answer, Fanout, Part, Plan, Refusal};
-use crate::topology::shards::{Shard, Sharding};
+use crate::topology::shards::{Key, Shard, Sharding};
 use std::collections::BTreeMap;
 
 impl Bound<'_> {
     pub fn insert(&self, insert: &Insert) -> Result<Plan, Stop> {
         let at = insert.table;
         if let Place::Broadcast(_) = self.places[at] {
-            self.check_generated(insert)?;
-            return self.broadcast_write(at, matches!(insert.source, Source::Query));
+            let given = self.given_ids(insert)?;
+            if given.is_none() {
+                self.check_generated(insert)?;
+            }
+            return self.broadcast_insert(insert, given);
         }
         let Some(sharding) = self.sharding(at) else {
             return Err(self
@@ -33,6 +37,10 @@ impl Bound<'_> {
         if insert.on_duplicate.iter().any(|c| is_key(c, sharding)) {
             return Err(self.key_update(sharding).into());
         }
+        let given = self.given_ids(insert)?;
+        if let Some(given) = given {
+            return self.insert_given(insert, sharding, given);
+        }
         let position = self.key_position(insert, at, sharding)?;
         match &insert.source {
             Source::Rows(rows) => self.insert_rows(rows, position, at, sharding),
@@ -47,6 +55,91 @@ impl Bound<'_> {
                 )
                 .into()),
         }
+    }
+
+    /// Rows of which some get their ids from Umpire.
+    fn insert_given(
+        &self,
+        insert: &Insert,
+        sharding: &Sharding,
+        given: Given,
+    ) -> Result<Plan, Stop> {
+        let at = insert.table;
+        let by_id = given.column.eq_ignore_ascii_case(&sharding.key);
+        let position = match self.key_position(insert, at, sharding) {
+            Err(_) if by_id => usize::MAX,
+            position => position?,
+        };
+        let shard_of = |row: usize, values: &[Expr]| match given.of_row(row).filter(|_| by_id) {
+            Some(id) => self.shard_of_key(&Key::Int(i128::from(id)), sharding),
+            None => self.shard_of_row(values, position, at, sharding),
+        };
+        let mut by_shard: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
+        let parts = match &insert.source {
+            Source::Rows(rows) => {
+                for (row, (span, values)) in rows.iter().enumerate() {
+                    let pieces = by_shard.entry(shard_of(row, values)?).or_default();
+                    if !pieces.is_empty() {
+                        pieces.push(Piece::Text(", ".into()));
+                    }
+                    pieces.extend(given.row_pieces(row, *span, values));
+                }
+                let all = rows.first().zip(rows.last()).map(|(a, z)| (a.0 .0, z.0 .1));
+                let all = all.unwrap_or_default();
+                if by_shard.len() > 1 {
+                    self.check_spread()?;
+                }
+                let part = |(shard, with): (usize, Vec<Piece>)| {
+                    let mut edits = column_list(&given);
+                    edits.push(Edit { span: all, with });
+                    self.one(at, shard, edits)
+                };
+                by_shard.into_iter().map(part).collect()
+            }
+            Source::Set(values) => {
+                let shard = shard_of(0, values)?;
+                vec![self.one(at, shard, given.set_edits(insert, values))]
+            }
+            Source::Query => Vec::new(),
+        };
+        Ok(Plan::Fanout(Fanout {
+            parts,
+            writes: true,
+            answer: Answer::Affected,
+            ids: given.all,
+        }))
+    }
+
+    fn broadcast_insert(&self, insert: &Insert, given: Option<Given>) -> Result<Plan, Stop> {
+        let at = insert.table;
+        let Some(given) = given else {
+            return self.broadcast_write(at, matches!(insert.source, Source::Query), &Vec::new);
+        };
+        let edits = || match &insert.source {
+            Source::Rows(rows) => {
+                let mut edits = column_list(&given);
+                let row = |(row, (span, values)): (usize, &(Span, Vec<Expr>))| Edit {
+                    span: *span,
+                    with: given.row_pieces(row, *span, values),
+                };
+                edits.extend(rows.iter().enumerate().map(row));
+                edits
+            }
+            Source::Set(values) => given.set_edits(insert, values),
+            Source::Query => Vec::new(),
+        };
+        let plan = self.broadcast_write(at, false, &edits)?;
+        let (parts, answer) = match plan {
+            Plan::Single(only) => (vec![only], Answer::Affected),
+            Plan::Fanout(fanout) => (fanout.parts, fanout.answer),
+            Plan::Gather(_) | Plan::Definition(_) | Plan::Shown(_) => return Ok(plan),
+        };
+        Ok(Plan::Fanout(Fanout {
+            parts,
+            writes: true,
+            answer,
+            ids: given.all,
+        }))
     }
 
     /// Where in a row the key's value stands.
@@ -113,6 +206,7 @@ impl Bound<'_> {
             parts,
             writes: true,
             answer: Answer::Affected,
+            ids: Vec::new(),
         }))
     }
 
@@ -141,22 +235,23 @@ impl Bound<'_> {
             Err(Refusal::new(message))
         };
         match found {
-            Literal::Key(key) => match sharding.locate(&key) {
-                Some(shard) => Ok(shard),
-                None => Err(Refusal {
-                    code: 1526,
-                    state: *b"HY000",
-                    message: format!(
-                        "{}: no shard takes this value of {}; add one to the rule",
-                        self.subject(),
-                        sharding.key
-                    ),
-                }),
-            },
+            Literal::Key(key) => self.shard_of_key(&key, sharding),
             Literal::Null => wrong("NULL"),
             Literal::Unknown if row.get(position).is_none() => wrong("no value"),
             Literal::Unknown => wrong("an unreadable value"),
         }
+    }
+
+    fn shard_of_key(&self, key: &Key, sharding: &Sharding) -> Result<usize, Refusal> {
+        sharding.locate(key).ok_or_else(|| Refusal {
+            code: 1526,
+            state: *b"HY000",
+            message: format!(
+                "{}: no shard takes this value of {}; add one to the rule",
+                self.subject(),
+                sharding.key
+            ),
+        })
     }
 
     pub fn update(&self, update: &Update) -> Result<Plan, Stop> {
@@ -234,6 +329,7 @@ impl Bound<'_> {
             return self.broadcast_write(
                 broadcast.unwrap_or(0),
                 self.places.iter().any(|p| matches!(p, Place::Group(_))),
+                &Vec::new,
             );
         }
         self.check_local(&located)?;
@@ -259,11 +355,17 @@ impl Bound<'_> {
             parts,
             writes: true,
             answer: Answer::Affected,
+            ids: Vec::new(),
         }))
     }
 
     /// A write to a table that every group has: the same text everywhere must do the same everywhere.
-    fn broadcast_write(&self, at: usize, reads_others: bool) -> Result<Plan, Stop> {
+    fn broadcast_write(
+        &self,
+        at: usize,
+        reads_others: bool,
+        edits: &dyn Fn() -> Vec<Edit>,
+    ) -> Result<Plan, Stop> {
         let facts = self.facts();
         let mixed = self
             .places
@@ -299,7 +401,7 @@ impl Bound<'_> {
             let names: Vec<NewName<'_>> = (0..self.places.len())
                 .map(|use_| self.copy_on(use_, copy.group))
                 .collect();
-            self.part((copy.group, shard), &names, Vec::new())
+            self.part((copy.group, shard), &names, edits())
         };
         let parts: Vec<Part> = copies.iter().enumerate().map(part).collect();
         Ok(match <[Part; 1]>::try_from(parts) {
@@ -308,6 +410,7 @@ impl Bound<'_> {
                 parts,
                 writes: true,
                 answer: Answer::AffectedOnce,
+                ids: Vec::new(),
             }),
         })
     }

@@ -136,6 +136,10 @@ impl<'a> Channel<'a> {
             let payload = match self.packets.poll_payload(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(payload)) => payload,
+                // the statement ran too long: what it still sends can be read
+                Poll::Ready(Err(cause)) if cause.kind() == std::io::ErrorKind::TimedOut => {
+                    return Poll::Ready(Err(Failure::Overdue));
+                }
                 Poll::Ready(Err(cause)) => {
                     self.failed = true;
                     let part = self.part();

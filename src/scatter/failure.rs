@@ -26,6 +26,12 @@ pub enum Failure {
     Client,
     /// KILL.
     Stopped,
+    /// The statement's time is over; what runs can still be read.
+    Overdue,
+    /// The next row is over the most rows or bytes that a result may have.
+    OverLimit {
+        by_rows: bool,
+    },
 }
 
 impl From<merge::Error> for Failure {

@@ -35,7 +35,7 @@ pub use totals::{Counting, Totals};
 
 use crate::net::{self, Socket};
 use branch::{Channel, Event};
-use std::future::poll_fn;
+use std::future::{poll_fn, Future};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -84,6 +84,9 @@ impl<'a> Scatter<'a> {
         cx: &mut Context<'_>,
         wanted: &[usize],
     ) -> Poll<Result<(usize, Event), Failure>> {
+        if (self.stop)(cx).is_ready() {
+            return Poll::Ready(Err(Failure::Stopped));
+        }
         for at in wanted {
             let Some(channel) = self.channels.get_mut(*at) else {
                 continue;
@@ -91,9 +94,6 @@ impl<'a> Scatter<'a> {
             if let Poll::Ready(event) = channel.poll_event(cx) {
                 return Poll::Ready(event.map(|event| (*at, event)));
             }
-        }
-        if (self.stop)(cx).is_ready() {
-            return Poll::Ready(Err(Failure::Stopped));
         }
         match self.client.map(|c| c.poll_hangup(cx)) {
             Some(Poll::Ready(())) => Poll::Ready(Err(Failure::Client)),
@@ -105,9 +105,7 @@ impl<'a> Scatter<'a> {
     /// `bytes`. What happened to each is in [`Scatter::finish`].
     pub async fn quiesce(&mut self, bytes: usize, deadline: Instant) {
         let mut left: Vec<usize> = self.channels.iter().map(|_| bytes).collect();
-        for channel in &self.channels {
-            channel.set_deadline(Some(deadline));
-        }
+        self.set_deadline(Some(deadline));
         loop {
             let open: Vec<usize> = (0..self.channels.len())
                 .filter(|at| self.channels[*at].is_open() && left[*at] > 0)
@@ -131,9 +129,32 @@ impl<'a> Scatter<'a> {
                 left[at] = 0;
             }
         }
+        self.set_deadline(None);
+    }
+
+    /// Until when replies are waited for; none: for ever.
+    pub fn set_deadline(&self, deadline: Option<Instant>) {
         for channel in &self.channels {
-            channel.set_deadline(None);
+            channel.set_deadline(deadline);
         }
+    }
+
+    /// Which branches' replies have not ended, in their order.
+    pub fn open(&self) -> Vec<bool> {
+        self.channels.iter().map(Channel::is_open).collect()
+    }
+
+    /// Waits until the client has taken half of what may be queued for it.
+    async fn drained(&mut self, out: &Output<'_>) -> Result<(), Failure> {
+        let mut drained = Box::pin(out.drained());
+        poll_fn(|cx| {
+            if (self.stop)(cx).is_ready() {
+                return Poll::Ready(Err(Failure::Stopped));
+            }
+            let drained = drained.as_mut().poll(cx);
+            drained.map(|done| done.map_err(|_| Failure::Client))
+        })
+        .await
     }
 
     /// Some branch must be read to its end.

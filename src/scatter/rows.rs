@@ -24,6 +24,9 @@ pub struct Rows<'a> {
     pub increment: u32,
     /// Bytes of rows that may be kept.
     pub limit: usize,
+    /// Rows, and bytes of them, that the client may get.
+    pub most_rows: u64,
+    pub most_bytes: u64,
     /// The client's.
     pub capabilities: u64,
     /// For the EOF behind the columns.
@@ -67,14 +70,20 @@ impl Scatter<'_> {
         head(&merger, of, out);
         let mut end = RowsEnd::default();
         let mut row = Vec::new();
+        let mut sent = 0;
         loop {
             row.clear();
             match merger.step(&mut row)? {
                 Step::Row => {
+                    sent += row.len() as u64;
+                    let by_rows = end.rows >= of.most_rows;
+                    if by_rows || sent > of.most_bytes {
+                        return Err(Failure::OverLimit { by_rows });
+                    }
                     end.rows += 1;
                     out.packet(&row);
                     if out.is_full() {
-                        out.drained().await.map_err(|_| Failure::Client)?;
+                        self.drained(out).await?;
                     }
                 }
                 Step::Done => break,

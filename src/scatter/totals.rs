@@ -22,6 +22,18 @@ pub struct Totals {
     pub info: Vec<u8>,
 }
 
+impl Totals {
+    /// Of a statement that runs on one shard after the other.
+    pub fn add(&mut self, other: &Totals) {
+        self.affected_rows = self.affected_rows.saturating_add(other.affected_rows);
+        self.warnings = self.warnings.saturating_add(other.warnings);
+        self.info = match self.info.is_empty() {
+            true => other.info.clone(),
+            false => added(&self.info, &other.info),
+        };
+    }
+}
+
 impl Scatter<'_> {
     /// Reads every part's OK.
     ///

@@ -39,6 +39,9 @@ impl Session {
         if let Some(id) = end.last_insert_id {
             self.last_insert_id = id;
         }
+        if let Some(sharded) = self.sharded.as_mut() {
+            sharded.error = end.error.as_ref().map_or(0, |e| e.code);
+        }
         let warned = self.leaves_warnings(sniffed, sql);
         if let Some(before) = before {
             if !self.learn_user_variables(&mut lease, &end, sniffed, sql, &before) {

@@ -93,20 +93,39 @@ pub async fn kill_here(
     } else {
         entry.stop();
     }
-    kill_on_server(shared, &entry, query_only).await;
+    // a statement on several servers is interrupted by its own session, which is awake now
+    if !entry.is_spread() {
+        kill_on_server(shared, &entry, query_only).await;
+    }
     KillOutcome::Killed
 }
 
 /// Interrupts what the session runs on a server now, if it runs something.
 pub(super) async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
-    let account = entry.account.borrow().clone();
-    let (Some(on), Some(account)) = (entry.on_server.get(), account) else {
+    let is_running = || entry.activity() == super::registry::Activity::Running;
+    let Some(on) = entry.on_server.get().filter(|_| is_running()) else {
         return;
     };
-    let running = entry.activity() == super::registry::Activity::Running;
-    if !running {
+    let still = || entry.on_server.get() == Some(on) && is_running();
+    kill_if(shared, entry, on, query_only, &still).await;
+}
+
+/// As [`kill_on_server`], of a connection that the caller has for itself.
+pub(super) async fn kill_one(shared: &Rc<Shared>, entry: &Entry, on: OnServer, query_only: bool) {
+    kill_if(shared, entry, on, query_only, &|| true).await;
+}
+
+/// `still`: the connection is the session's, asked when the KILL can be sent.
+async fn kill_if(
+    shared: &Rc<Shared>,
+    entry: &Entry,
+    on: OnServer,
+    query_only: bool,
+    still: &dyn Fn() -> bool,
+) {
+    let Some(account) = entry.account.borrow().clone() else {
         return;
-    }
+    };
     let snapshot = shared.snapshot();
     let found = snapshot
         .groups
@@ -135,7 +154,7 @@ pub(super) async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_onl
         }
     };
     // the statement may have ended and the connection gone to another session meanwhile
-    if entry.on_server.get() != Some(on) || entry.activity() != super::registry::Activity::Running {
+    if !still() {
         return;
     }
     let what = if query_only { "KILL QUERY" } else { "KILL" };

@@ -71,6 +71,9 @@ impl Session {
         attempt: &mut Attempt,
     ) -> Result<Lease, reply::Err> {
         if let Some(lease) = self.held.take() {
+            if self.sharded.is_some() {
+                self.uses_server(&lease);
+            }
             return Ok(lease);
         }
         if let Some(last) = self.last {
@@ -209,7 +212,7 @@ impl Session {
         })
     }
 
-    fn decide(&self, group: &Group, sniffed: &Sniffed, attempt: &Attempt) -> Decision {
+    pub(super) fn decide(&self, group: &Group, sniffed: &Sniffed, attempt: &Attempt) -> Decision {
         let last_write = self.user.last_write.load(Relaxed);
         let context = Context {
             // a held connection is taken before anybody asks for a route
@@ -274,12 +277,17 @@ impl Session {
             &stats.turns_to_replica
         }
         .add(1);
+        self.uses_server(&lease);
+        lease
+    }
+
+    /// Whom KILL and the news that a server is dead are to find.
+    pub(super) fn uses_server(&self, lease: &Lease) {
         self.entry.on_server.set(Some(OnServer {
             server: lease.server.id,
             thread_id: lease.thread_id,
             aborter: lease.socket.aborter(),
         }));
-        lease
     }
 
     /// After a failed lease: an error for the client, or Ok when another try makes sense.

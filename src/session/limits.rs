@@ -7,7 +7,7 @@ use crate::backend::Lease;
 use crate::net;
 use crate::relay::{Broken, Relay};
 use crate::sniff::Verb;
-use crate::wire::error;
+use crate::wire::{error, reply};
 use std::io;
 use std::time::Duration;
 
@@ -44,7 +44,9 @@ impl Session {
             );
         }
         if let Some(limit) = limits.max_execution_time.filter(|_| out.may_be_interrupted) {
-            lease.socket.set_deadline(Some(net::now() + limit));
+            // of a statement whose rows were gathered first, the time runs already
+            let until = self.until().unwrap_or_else(|| net::now() + limit);
+            lease.socket.set_deadline(Some(until));
         }
     }
 
@@ -75,18 +77,12 @@ impl Session {
     /// Ends a result that is over its limits: an error in the place of the next row, the rest read away from the
     /// connection if that can be had. False: the connection is of no more use.
     pub(super) async fn cut(&self, relay: &mut Relay<'_>, lease: &Lease, sequence: u8) -> bool {
-        let limits = &self.user.limits;
-        let by_rows = limits
+        let by_rows = self
+            .user
+            .limits
             .max_result_rows
             .is_some_and(|most| relay.end.rows >= most);
-        let (key, limit) = match (by_rows, limits.max_result_rows, limits.max_result_bytes) {
-            (true, Some(rows), _) => ("max_result_rows", rows),
-            (_, _, bytes) => ("max_result_bytes", bytes.unwrap_or(0)),
-        };
-        let error = error::own(&format!(
-            "the result is cut: {key} of user '{}' is {limit}. Select less (WHERE, LIMIT), or raise the limit",
-            self.user.config.name
-        ));
+        let error = self.result_is_cut(by_rows);
         self.send(error_packet(&error, sequence));
         self.shared.stats.turns_failed.add(1);
         let held = self.pins.intersects(Pins::all() - Pins::FOR_QUESTIONS);
@@ -103,5 +99,18 @@ impl Session {
         lease.socket.set_deadline(None);
         relay.end.error = Some(error);
         ended
+    }
+
+    /// What ends a result that is over max_result_rows, or else max_result_bytes.
+    pub(super) fn result_is_cut(&self, by_rows: bool) -> reply::Err {
+        let limits = &self.user.limits;
+        let (key, limit) = match (by_rows, limits.max_result_rows, limits.max_result_bytes) {
+            (true, Some(rows), _) => ("max_result_rows", rows),
+            (_, _, bytes) => ("max_result_bytes", bytes.unwrap_or(0)),
+        };
+        error::own(&format!(
+            "the result is cut: {key} of user '{}' is {limit}. Select less (WHERE, LIMIT), or raise the limit",
+            self.user.config.name
+        ))
     }
 }

@@ -30,6 +30,7 @@ pub mod registry;
 mod sharded;
 pub mod shared;
 mod statements;
+pub mod store;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,8 @@ mod tracking;
 mod turn;
 mod user_variables;
 mod watch;
+
+pub use sharded::{explain_for, resume_job, RouteAnswer, RouteQuestion};
 
 use crate::backend::{initial_state, Account, Lease, PoolRef, State};
 use crate::config::Proxy;

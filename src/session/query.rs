@@ -43,6 +43,11 @@ impl Session {
                 }
             };
         }
+        if matches!(sniffed.verb, Verb::Explain | Verb::Describe) {
+            if let Some(at) = sniff::explained_route(sql, self.dialect) {
+                return Box::pin(self.explain_route(&command, text_at + at)).await;
+            }
+        }
         if self.shared.sharding() && self.may_leave_home(&sniffed, sql) {
             let snapshot = self.shared.snapshot();
             let planned = self.plan_text(&snapshot, sql);

@@ -64,6 +64,8 @@ pub struct Entry {
     pub in_transaction: Cell<bool>,
     pub pins: Cell<Pins>,
     pub on_server: Cell<Option<OnServer>>,
+    /// Those of a statement that runs on several servers at once.
+    spread: Cell<Option<Box<[OnServer]>>>,
     pub turns: Cell<u64>,
     /// What the client's connection is encrypted with.
     pub tls: Cell<Option<TlsInfo>>,
@@ -99,16 +101,39 @@ impl Entry {
         self.wake();
     }
 
-    /// Ends the wait of the session's statement; nothing if it does not wait.
+    /// Ends the wait of the session's statement, or its run on several servers; nothing if there is neither.
     pub fn interrupt(&self) {
         let waits = matches!(
             self.activity.get(),
             Activity::Waiting | Activity::Throttled | Activity::Queued | Activity::Audited
         );
-        if waits {
+        if waits || self.is_spread() {
             self.interrupted.set(true);
             self.wake();
         }
+    }
+
+    /// A statement begins on these servers at once, or has ended (none): an interruption was meant for it alone.
+    pub fn set_spread(&self, on: Vec<OnServer>) {
+        self.interrupted.set(false);
+        self.spread.set((!on.is_empty()).then(|| on.into()));
+    }
+
+    /// A statement runs on several servers: its session interrupts it on all of them.
+    pub fn is_spread(&self) -> bool {
+        let spread = self.spread.take();
+        let is = spread.is_some();
+        self.spread.set(spread);
+        is
+    }
+
+    /// All server connections that the session uses now.
+    fn uses(&self) -> Vec<OnServer> {
+        let spread = self.spread.take();
+        let mut uses: Vec<OnServer> = spread.iter().flat_map(|on| on.iter().copied()).collect();
+        self.spread.set(spread);
+        uses.extend(self.on_server.get());
+        uses
     }
 
     /// As [`Entry::poll_stopped`], also ready once after [`Entry::interrupt`].
@@ -189,6 +214,7 @@ impl Registry {
             in_transaction: Cell::new(false),
             pins: Cell::new(Pins::empty()),
             on_server: Cell::new(None),
+            spread: Cell::new(None),
             turns: Cell::new(0),
             tls: Cell::new(None),
             activity: Cell::new(Activity::Login),
@@ -238,7 +264,7 @@ impl Registry {
             .entries
             .borrow()
             .values()
-            .filter_map(|e| e.on_server.get())
+            .flat_map(|e| e.uses())
             .collect();
         uses.iter()
             .filter(|on| dead(on.server))

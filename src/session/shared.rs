@@ -3,7 +3,8 @@ use super::admission::Lines;
 use super::known_writes::KnownWrites;
 use super::promise::Promise;
 use super::registry::Registry;
-use super::sharded::KnownColumns;
+use super::sharded::{KnownColumns, KnownIds};
+use super::store::StoreLink;
 use crate::backend::{Account, Password, Pools, StateTable};
 use crate::config::WhenFull;
 use crate::observe::digests::Digests;
@@ -80,6 +81,9 @@ pub struct Shared {
     accounts: RefCell<AHashMap<Box<str>, Rc<Account>>>,
     /// What the planner knows of sharded tables' columns.
     pub columns: KnownColumns,
+    /// Ids for AUTO_INCREMENT columns.
+    pub ids: KnownIds,
+    store: Option<StoreLink>,
     /// Some database or table has a rule.
     sharding: Cell<bool>,
     planner: Cell<Planner>,
@@ -130,6 +134,8 @@ impl Shared {
             kill_elsewhere,
             draining: Cell::new(false),
             columns: KnownColumns::default(),
+            ids: KnownIds::default(),
+            store: None,
             sharding: Cell::new(!snapshot.shards.is_empty()),
             planner: Cell::new(plan::plan),
             #[cfg(test)]
@@ -143,6 +149,16 @@ impl Shared {
             counting: RefCell::default(),
             waiting: RefCell::default(),
         }
+    }
+
+    /// What outlives the process is kept there.
+    pub fn with_store(mut self, store: Option<StoreLink>) -> Shared {
+        self.store = store;
+        self
+    }
+
+    pub fn store(&self) -> Option<&StoreLink> {
+        self.store.as_ref()
     }
 
     /// The topology for one turn: a plain reference count, no atomic one.

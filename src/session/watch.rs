@@ -114,6 +114,8 @@ struct Ended {
     error: u16,
     /// Server and whether it was the primary.
     server: Option<(u32, bool)>,
+    /// It ran on several shards.
+    several: bool,
 }
 
 impl Watch {
@@ -209,7 +211,28 @@ impl Session {
                 bytes: end.bytes,
                 error: end.error.as_ref().map_or(0, |e| e.code),
                 server: Some((lease.server.id.0, !lease.guarded)),
+                several: false,
             };
+        }
+    }
+
+    /// Several shards have answered.
+    pub(super) fn watch_several(&mut self, rows: u64, bytes: u64, error: u16) {
+        if let Some(watch) = self.watch.as_mut() {
+            watch.end = Ended {
+                rows,
+                bytes,
+                error,
+                server: None,
+                several: true,
+            };
+        }
+    }
+
+    /// The server that answered has put the rows of several shards together.
+    pub(super) fn watch_gathered(&mut self) {
+        if let Some(watch) = self.watch.as_mut() {
+            (watch.end.server, watch.end.several) = (None, true);
         }
     }
 
@@ -311,6 +334,7 @@ impl Session {
                 slow,
                 truncated: false,
                 ran: match watch.end.server {
+                    None if watch.end.several => Ran::Shards,
                     None => Ran::Local,
                     Some((_, true)) => Ran::Primary,
                     Some((_, false)) => Ran::Replica,

@@ -12,6 +12,7 @@ mod connection_id;
 mod control;
 mod create;
 mod digest;
+mod explain_route;
 mod facts;
 mod kill;
 /// Tokens, for those who need more of a statement than [`Sniffed`]: one lexer decides what is a name everywhere.
@@ -33,6 +34,7 @@ mod tests;
 pub use accounts::may_change_accounts;
 pub use connection_id::with_connection_id;
 pub use digest::digest;
+pub use explain_route::explained_route;
 pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill};
 pub use normal::normalised;

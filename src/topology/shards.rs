@@ -6,7 +6,7 @@ mod tests;
 pub use key::{fnv1a_fmix64, jump, Key};
 
 use crate::config::{self, ListValue, Rule, Span};
-pub use crate::config::{Method, Period};
+pub use crate::config::{Ids, Method, Period};
 use std::collections::HashMap;
 
 /// Per process; immutable; groups are indices in [`super::Snapshot::groups`].
@@ -26,6 +26,8 @@ pub struct Table {
     pub schema: String,
     pub name: String,
     pub kind: Kind,
+    /// Who counts its AUTO_INCREMENT.
+    pub ids: Ids,
 }
 
 #[derive(Debug, PartialEq)]
@@ -75,6 +77,7 @@ impl ShardMap {
                 schema: table.schema.clone(),
                 name: table.name.clone(),
                 kind,
+                ids: table.ids,
             });
         }
         map

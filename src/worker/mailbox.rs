@@ -3,6 +3,8 @@ use crate::net::Wake;
 use crate::observe::digests::DigestInfo;
 use crate::observe::{PoolInfo, SessionInfo};
 pub use crate::session::shared::KillOutcome;
+use crate::session::store::Stored;
+pub use crate::session::{RouteAnswer, RouteQuestion};
 use crate::topology::{ServerId, Snapshot};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,6 +28,10 @@ pub enum Message {
     Pools(Reply<Vec<PoolInfo>>),
     /// Statements by digest.
     Digests(Reply<Vec<DigestInfo>>),
+    /// EXPLAIN ROUTE.
+    Route(RouteQuestion, Reply<RouteAnswer>),
+    /// RESUME JOB: what it came to, in words.
+    ResumeJob(u64, Reply<Result<String, String>>),
     /// Sessions that wait for others of their user to end, by user.
     Waiting(Reply<Vec<(String, usize)>>),
     /// Turn latencies in microseconds since start.
@@ -38,6 +44,8 @@ pub enum Message {
         user: Option<String>,
         reply: Reply<KillOutcome>,
     },
+    /// The store's answer to a question with this ticket.
+    Stored(u64, Stored),
     /// The answer to a KILL that this worker sent to another.
     KillDone {
         ticket: u64,

@@ -79,6 +79,23 @@ impl Worker {
                 reply(shared.registry.info(net::now(), &name));
             }
             Message::Pools(reply) => reply(shared.pools.info()),
+            Message::Stored(ticket, answer) => {
+                if let Some(store) = shared.store() {
+                    store.answered(ticket, answer);
+                }
+            }
+            Message::ResumeJob(id, reply) => {
+                let shared = shared.clone();
+                net::spawn(async move {
+                    reply(crate::session::resume_job(&shared, id).await);
+                });
+            }
+            Message::Route(asked, reply) => {
+                let shared = shared.clone();
+                net::spawn(async move {
+                    reply(crate::session::explain_for(&shared, asked).await);
+                });
+            }
             Message::Digests(reply) => reply(shared.digests.borrow().rows()),
             Message::Waiting(reply) => reply(shared.lines.waiting()),
             Message::Latency(reply) => reply(shared.latency.borrow().clone()),

@@ -10,10 +10,12 @@ mod messages;
 pub use listen::{Bound, ListenError};
 
 use crate::backend::{Pools, StateTable};
+use crate::coordination::Clerk;
 use crate::net::{self, NetConfig, Wake};
 use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
 use crate::session::shared::{KeyPair, KillElsewhere, Shared};
+use crate::session::store::StoreLink;
 use crate::topology::{ServerId, Snapshot};
 use glommio::{LocalExecutorBuilder, Placement};
 use mailbox::{Mailbox, Message};
@@ -45,6 +47,8 @@ pub struct Input {
     /// For the audit and the slow log.
     pub journal: Writer,
     pub inbox: Receiver<Message>,
+    /// Keeps what must outlive the process; absent: nothing is kept.
+    pub clerk: Option<Clerk>,
     /// All workers, this one among them; by index.
     pub mailboxes: Vec<Mailbox>,
     pub all_stats: Vec<Arc<WorkerStats>>,
@@ -122,7 +126,14 @@ fn start(input: Input) -> Result<(), String> {
         ask_others,
     );
     let kills = messages::PendingKills::default();
-    let shared = Rc::new(Shared::new(
+    let store = input.clerk.map(|clerk| {
+        let me = input.mailboxes[index].clone();
+        let post = move |ticket, answer| {
+            me.send(Message::Stored(ticket, answer));
+        };
+        StoreLink::new(clerk, Arc::new(post))
+    });
+    let shared = Shared::new(
         index,
         input.mailboxes.len(),
         pools,
@@ -132,7 +143,8 @@ fn start(input: Input) -> Result<(), String> {
         input.snapshot,
         kill_elsewhere(input.mailboxes.clone(), index, kills.clone()),
         input.journal,
-    ));
+    );
+    let shared = Rc::new(shared.with_store(store));
     let worker = Rc::new(Worker {
         shared,
         mailboxes: input.mailboxes,

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 pub struct MysqlPair {
     /// Primary (server id 1), replica (server id 2).
-    pub ports: [u16; 2],
-    sockets: [PathBuf; 2],
+    pub ports: Vec<u16>,
+    sockets: Vec<PathBuf>,
     children: Vec<Child>,
     _dir: TempDir,
 }
@@ -31,21 +31,37 @@ impl MysqlPair {
         pair
     }
 
-    fn start(cache: &Path) -> MysqlPair {
+    /// So many servers that do not follow each other; None (said loudly) where MySQL cannot be had.
+    pub fn apart(count: usize) -> Option<MysqlPair> {
+        let cache = cache();
+        if cache.is_none() {
+            super::skipped("no MySQL server to be had: tests/servers/get-mysql.sh says why");
+        }
+        Some(MysqlPair::start_apart(&cache?, count))
+    }
+
+    fn start_apart(cache: &Path, count: usize) -> MysqlPair {
         let dir = run_folder();
-        let mut pair = MysqlPair {
-            ports: [free_port(), free_port()],
-            sockets: [dir.path().join("s1"), dir.path().join("s2")],
+        let mut servers = MysqlPair {
+            ports: (0..count).map(|_| free_port()).collect(),
+            sockets: (1..=count)
+                .map(|n| dir.path().join(format!("s{n}")))
+                .collect(),
             children: Vec::new(),
             _dir: dir,
         };
-        for at in 0..2 {
-            let child = pair.launch(cache, at);
-            pair.children.push(child);
+        for at in 0..count {
+            let child = servers.launch(cache, at);
+            servers.children.push(child);
         }
-        for at in 0..2 {
-            wait_until("mysqld answers", || pair.try_root(at).is_ok());
+        for at in 0..count {
+            wait_until("mysqld answers", || servers.try_root(at).is_ok());
         }
+        servers
+    }
+
+    fn start(cache: &Path) -> MysqlPair {
+        let pair = MysqlPair::start_apart(cache, 2);
         let source = format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={}, \
              SOURCE_USER='repl', SOURCE_PASSWORD='replpw', SOURCE_AUTO_POSITION=1, \

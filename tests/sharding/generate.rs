@@ -30,7 +30,7 @@ pub struct Case {
 }
 
 /// Ids that rows have; some that none has come up too.
-const IDS: u64 = 300;
+pub const IDS: u64 = 300;
 
 const WORDS: [&str; 9] = [
     "'a'", "'A'", "'b'", "'ä'", "'Zed'", "''", "'a '", "'b%'", "NULL",
@@ -119,11 +119,11 @@ fn values_of(id: u64) -> String {
     values(&mut Random(id.wrapping_mul(0x1234_5678_9abc)))
 }
 
-fn id(r: &mut Random) -> u64 {
+pub fn id(r: &mut Random) -> u64 {
     r.below(IDS + 20)
 }
 
-fn condition(r: &mut Random, t: &str) -> String {
+pub fn condition(r: &mut Random, t: &str) -> String {
     let (a, b) = (id(r), id(r));
     match r.below(16) {
         0 => format!("{t}id = {a}"),
@@ -145,7 +145,7 @@ fn condition(r: &mut Random, t: &str) -> String {
     }
 }
 
-fn filter(r: &mut Random, t: &str) -> String {
+pub fn filter(r: &mut Random, t: &str) -> String {
     match r.below(4) {
         0 => String::new(),
         1 | 2 => format!(" WHERE {}", condition(r, t)),
@@ -180,7 +180,7 @@ const AGGREGATES: [&str; 18] = [
     "MAX(f) - MIN(f)",
 ];
 
-fn some(r: &mut Random, from: &[&'static str], most: u64) -> Vec<&'static str> {
+pub fn some(r: &mut Random, from: &[&'static str], most: u64) -> Vec<&'static str> {
     let mut out: Vec<&'static str> = Vec::new();
     for _ in 0..1 + r.below(most) {
         let one = r.pick(from);
@@ -191,14 +191,14 @@ fn some(r: &mut Random, from: &[&'static str], most: u64) -> Vec<&'static str> {
     out
 }
 
-fn directed(r: &mut Random, keys: &[&str]) -> String {
+pub fn directed(r: &mut Random, keys: &[&str]) -> String {
     let each = keys
         .iter()
         .map(|k| format!("{k}{}", r.pick(&["", " DESC", " ASC"])));
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn limit(r: &mut Random) -> String {
+pub fn limit(r: &mut Random) -> String {
     match r.below(4) {
         0 => format!(" LIMIT {}", r.below(20)),
         1 => format!(" LIMIT {} OFFSET {}", 1 + r.below(20), r.below(30)),

@@ -1,9 +1,14 @@
 //! Umpire over two groups with four shards, and one plain server with the same rows.
-use crate::common::{Cluster, Proxy, ProxyConfig};
+use crate::common::mysql_pair::MysqlPair;
+use crate::common::proxy::ProxyConfig;
+use crate::common::{self, cluster, Cluster, Proxy};
 use mysql::prelude::Queryable;
 use mysql::Conn;
 
 pub const SHARDS: usize = 4;
+/// Servers: of the groups "main" and "second", and the plain one.
+const SERVERS: usize = 3;
+const PLAIN: usize = 2;
 
 /// The sharded table's columns: each kind of type, several collations.
 const COLUMNS: &str = "id INT NOT NULL PRIMARY KEY, g INT, d DECIMAL(12,3), f DOUBLE, fl FLOAT, n BIGINT UNSIGNED, \
@@ -14,49 +19,89 @@ const COLUMNS: &str = "id INT NOT NULL PRIMARY KEY, g INT, d DECIMAL(12,3), f DO
 const BOUND: &str = "id INT NOT NULL, k INT NOT NULL, w INT, name VARCHAR(20), PRIMARY KEY (id, k)";
 /// A small table that every group has.
 const BROADCAST: &str = "g INT NOT NULL PRIMARY KEY, label VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci";
+/// Sharded by a text, with the other types and collations; its newest collation is the server's own.
+const TEXTS: &str = "k VARCHAR(12) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL, i INT NOT NULL, \
+    ti TINYINT UNSIGNED, mi MEDIUMINT, bo BOOLEAN, big DECIMAL(38,12), stamp TIMESTAMP(6) NULL, t3 TIME(3), j JSON, \
+    bn BINARY(4), bb BLOB, un VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, \
+    nw VARCHAR(20) CHARACTER SET utf8mb4 COLLATE NEWEST, cy VARCHAR(20) CHARACTER SET cp1251 COLLATE cp1251_general_ci, \
+    lt LONGTEXT, z INT(6) UNSIGNED ZEROFILL, PRIMARY KEY (k, i)";
+/// Sharded by ranges of its key.
+const RANGED: &str =
+    "id INT NOT NULL, part INT NOT NULL, v INT, note VARCHAR(30), PRIMARY KEY (id, part)";
+
+/// Name, columns.
+const TABLES: [(&str, &str); 5] = [
+    ("t", COLUMNS),
+    ("u", BOUND),
+    ("v", TEXTS),
+    ("r", RANGED),
+    ("b", BROADCAST),
+];
+
+enum Servers {
+    MariaDb(Vec<Cluster>),
+    MySql(MysqlPair),
+}
 
 pub struct World {
-    pub plain: Cluster,
-    pub groups: Vec<Cluster>,
+    servers: Servers,
+    config: ProxyConfig,
     pub proxy: Proxy,
 }
 
 impl World {
-    pub fn start(proxy: &str) -> World {
-        let mut clusters: Vec<Cluster> = std::thread::scope(|scope| {
-            let starting: Vec<_> = (0..3).map(|_| scope.spawn(|| Cluster::start(0))).collect();
+    pub fn start() -> World {
+        World::with("")
+    }
+
+    /// With further sections of the configuration.
+    pub fn with(more: &str) -> World {
+        let clusters: Vec<Cluster> = std::thread::scope(|scope| {
+            let starting: Vec<_> = (0..SERVERS)
+                .map(|_| scope.spawn(|| Cluster::start(0)))
+                .collect();
             let started = starting.into_iter().map(|t| t.join().expect("a server"));
             started.collect()
         });
-        let plain = clusters.pop().expect("three clusters");
-        create(&plain, &["t", "u", "b"], &["t", "u", "b"]);
-        for (at, cluster) in clusters.iter().enumerate() {
-            let (one, two) = (2 * at, 2 * at + 1);
-            let names = [
-                format!("t_{one}"),
-                format!("t_{two}"),
-                format!("u_{one}"),
-                format!("u_{two}"),
-            ];
-            let names: Vec<&str> = names.iter().map(String::as_str).chain(["b"]).collect();
-            create(cluster, &["t", "t", "u", "u", "b"], &names);
+        World::on(Servers::MariaDb(clusters), more)
+    }
+
+    /// None, said loudly, where MySQL cannot be had.
+    pub fn mysql() -> Option<World> {
+        let servers = MysqlPair::apart(SERVERS)?;
+        Some(World::on(Servers::MySql(servers), ""))
+    }
+
+    fn on(servers: Servers, more: &str) -> World {
+        for at in 0..SERVERS {
+            servers.create(at);
         }
-        let mut config = ProxyConfig::new(&clusters[0]).proxy(proxy);
-        let port = clusters[1].primary().port;
+        let mut config = ProxyConfig::for_ports(vec![(servers.port(0), "primary")]);
+        // a server that gets no processor for a while is not dead
+        config.monitor_interval_ms = 1000;
+        let port = servers.port(1);
+        let shards = |name: &str| sharded(name, "id", "hash");
         config.more = format!(
             "\n[[group]]\nname = \"second\"\nservers = [{{ address = \"127.0.0.1:{port}\", role = \"primary\" }}]\n\
-             monitor = {{ user = \"monitor\", password = \"monitorpw\", interval_ms = 100 }}\n{}{}\n\
+             monitor = {{ user = \"monitor\", password = \"monitorpw\", interval_ms = 1000 }}\n{}{}{}{RANGES}{more}\n\
              [[table]]\nname = \"app.b\"\nmethod = \"broadcast\"\n\
              shards = [{{ group = \"main\" }}, {{ group = \"second\" }}]\n",
-            sharded("t"),
-            sharded("u"),
+            shards("t"),
+            shards("u"),
+            sharded("v", "k", "jump"),
         );
-        let proxy = config.start();
         World {
-            plain,
-            groups: clusters,
-            proxy,
+            servers,
+            proxy: config.start(),
+            config,
         }
+    }
+
+    /// The proxy dies without a chance to do anything, and is started anew.
+    pub fn kill_and_start(&mut self) {
+        self.proxy.signal("KILL");
+        common::wait_until("the proxy is dead", || !self.proxy.is_alive());
+        self.proxy = self.config.start();
     }
 
     pub fn umpire(&self) -> Conn {
@@ -64,7 +109,21 @@ impl World {
     }
 
     pub fn direct(&self) -> Conn {
-        self.plain.direct()
+        Conn::new(cluster::client_options(self.servers.port(PLAIN))).expect("app can log in")
+    }
+
+    pub fn is_mysql(&self) -> bool {
+        matches!(self.servers, Servers::MySql(_))
+    }
+
+    /// Runs a statement on one group's server, past the proxy.
+    pub fn run_on(&self, group: usize, sql: &str) {
+        self.servers.run(group, &["USE app", sql]);
+    }
+
+    /// Asks both groups' servers, past the proxy.
+    pub fn ask_groups(&self, sql: &str) -> Vec<String> {
+        (0..PLAIN).map(|at| self.servers.ask(at, sql)).collect()
     }
 
     /// The same statement on both.
@@ -76,24 +135,68 @@ impl World {
     }
 }
 
-fn create(cluster: &Cluster, of: &[&str], names: &[&str]) {
-    let statements: Vec<String> = of
-        .iter()
-        .zip(names)
-        .map(|(of, name)| {
-            let columns = match *of {
-                "t" => COLUMNS,
-                "u" => BOUND,
-                _ => BROADCAST,
+impl Servers {
+    fn port(&self, at: usize) -> u16 {
+        match self {
+            Servers::MariaDb(clusters) => clusters[at].primary().port,
+            Servers::MySql(servers) => servers.ports[at],
+        }
+    }
+
+    fn run(&self, at: usize, statements: &[&str]) {
+        match self {
+            Servers::MariaDb(clusters) => clusters[at].primary().run(statements),
+            Servers::MySql(servers) => servers.run(at, statements),
+        }
+    }
+
+    fn ask(&self, at: usize, sql: &str) -> String {
+        match self {
+            Servers::MariaDb(clusters) => clusters[at].primary().ask(sql),
+            Servers::MySql(servers) => {
+                common::scalar(&mut servers.try_root(at).expect("root"), sql)
+            }
+        }
+    }
+
+    /// The tables of one server.
+    fn create(&self, at: usize) {
+        let newest = match self {
+            Servers::MariaDb(_) => "uca1400_ai_ci",
+            Servers::MySql(_) => "utf8mb4_0900_ai_ci",
+        };
+        let known = match self {
+            Servers::MariaDb(_) => self.ask(
+                at,
+                "SELECT COUNT(*) FROM information_schema.COLLATIONS WHERE COLLATION_NAME = 'uca1400_ai_ci'",
+            ),
+            Servers::MySql(_) => "1".into(),
+        };
+        let newest = if known == "0" {
+            "utf8mb4_unicode_520_ci"
+        } else {
+            newest
+        };
+        let mut statements = vec!["USE app".to_string()];
+        for (name, columns) in TABLES {
+            let names: Vec<String> = match (at, name) {
+                (PLAIN, _) | (_, "b") => vec![name.into()],
+                _ => [2 * at, 2 * at + 1]
+                    .iter()
+                    .map(|n| format!("{name}_{n}"))
+                    .collect(),
             };
-            format!("CREATE TABLE {name} ({columns}) ENGINE=InnoDB")
-        })
-        .collect();
-    let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
-    cluster.prepare(&statements);
+            let columns = columns.replace("NEWEST", newest);
+            let create = |name: String| format!("CREATE TABLE {name} ({columns}) ENGINE=InnoDB");
+            statements.extend(names.into_iter().map(create));
+        }
+        let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+        self.run(at, &statements);
+    }
 }
 
-fn sharded(name: &str) -> String {
+/// A rule for four shards, two a group.
+pub fn sharded(name: &str, key: &str, method: &str) -> String {
     let shards: Vec<String> = (0..SHARDS)
         .map(|at| {
             let group = if at < 2 { "main" } else { "second" };
@@ -101,7 +204,11 @@ fn sharded(name: &str) -> String {
         })
         .collect();
     format!(
-        "\n[[table]]\nname = \"app.{name}\"\nkey = \"id\"\nmethod = \"hash\"\nshards = [{}]\n",
+        "\n[[table]]\nname = \"app.{name}\"\nkey = \"{key}\"\nmethod = \"{method}\"\nshards = [{}]\n",
         shards.join(", ")
     )
 }
+
+const RANGES: &str = "\n[[table]]\nname = \"app.r\"\nkey = \"id\"\nmethod = \"range\"\nshards = [\
+    { group = \"main\", table = \"r_0\", below = 75 }, { group = \"main\", table = \"r_1\", from = 75, below = 150 }, \
+    { group = \"second\", table = \"r_2\", from = 150, below = 225 }, { group = \"second\", table = \"r_3\", from = 225 }]\n";

@@ -182,6 +182,8 @@ pub fn plan(data: &[u8]) {
             dialect,
             home: 0,
             held: None,
+            ids: &|_, count, above| Some(above.saturating_add(1).min(u64::MAX - count)),
+            zero_generates: true,
             seed: 1,
         });
         if let Ok(planned) = planned {

@@ -2,6 +2,7 @@
 use super::super::group::known_group;
 use super::super::walk::{type_name, Findings, Found, Section};
 use super::super::Group;
+use super::ids::ids;
 use super::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
 use std::collections::{HashMap, HashSet};
 use toml::de::DeValue;
@@ -11,10 +12,12 @@ const MAX_NAME: usize = 64;
 /// More shards than this is a mistake.
 const MAX_SHARDS: usize = 4096;
 
-/// Reads where databases and tables live; `groups` are the names they may point to.
+/// Reads where databases and tables live; `groups` are the names they may point to. `stored`: there is a
+/// `[coordination]` that can keep ids.
 pub(in crate::config) fn read(
     top: &mut Section<'_, '_>,
     groups: &[Group],
+    stored: bool,
     findings: &Findings<'_>,
 ) -> (Vec<Database>, Vec<Table>) {
     let mut seen = HashMap::new();
@@ -27,7 +30,7 @@ pub(in crate::config) fn read(
     let tables = top
         .tables("table")
         .into_iter()
-        .filter_map(|section| table(section, &mut seen, groups, findings))
+        .filter_map(|section| table(section, &mut seen, groups, stored, findings))
         .collect();
     (databases, tables)
 }
@@ -67,6 +70,7 @@ fn table(
     mut section: Section<'_, '_>,
     seen: &mut Seen,
     groups: &[Group],
+    stored: bool,
     findings: &Findings<'_>,
 ) -> Option<Table> {
     let name = table_name(&mut section, seen, findings);
@@ -75,6 +79,7 @@ fn table(
     let group = section.string("group");
     let key = section.string("key");
     let period = section.string("period");
+    let counting = section.string("ids");
     let shards = shards(&mut section, &names, seen, groups, findings);
     let rule = match (&group, &method) {
         (Some(group), None) => placed(group, &section, &key, groups, findings),
@@ -103,7 +108,13 @@ fn table(
     section.finish();
     let (schema, name) = name?;
     let rule = rule?;
-    Some(Table { schema, name, rule })
+    let ids = ids(counting.as_ref(), &rule, stored, findings);
+    Some(Table {
+        schema,
+        name,
+        rule,
+        ids,
+    })
 }
 
 fn placed(

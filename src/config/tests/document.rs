@@ -26,6 +26,7 @@ fn known_keys() -> BTreeSet<String> {
         + "\n[limits]\n[[policy]]\nname = \"p\"\naction = \"deny\"\nopaque = true\n"
         + "[[database]]\nname = \"b\"\ngroup = \"main\"\n"
         + "[[table]]\nname = \"b.t\"\nmethod = \"hash\"\nkey = \"k\"\nshards = [{ group = \"main\" }]\n"
+        + "\n[coordination]\nstore = \"file:s\"\n"
         + "\n[audit]\nfile = \"a\"\n[statistics]\n";
     let examined = examine(&text, "test.toml", &certificates);
     assert!(examined.result.is_ok());
@@ -38,6 +39,7 @@ fn known_keys() -> BTreeSet<String> {
         "policy",
         "database",
         "table",
+        "coordination",
         "audit",
         "statistics",
     ];

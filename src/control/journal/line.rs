@@ -35,6 +35,7 @@ pub(super) fn json(record: &Record<'_>, server: Option<&str>, number: u64) -> St
             Ran::Local => "local",
             Ran::Primary => "primary",
             Ran::Replica => "replica",
+            Ran::Shards => "shards",
         };
         let _ = write!(out, ",\"route\":\"{route}\"");
         if let Some(server) = server {

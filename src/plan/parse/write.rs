@@ -29,14 +29,18 @@ impl Cursor<'_> {
         } else {
             None
         };
+        let columns_end = has_columns.then(|| self.end() - 1);
         let mut insert = Insert {
             table,
             columns,
+            columns_end,
+            end: 0,
             source: Source::Set(Vec::new()),
             on_duplicate: Vec::new(),
             has_on_duplicate: false,
         };
         insert.source = self.source(&mut insert.columns)?;
+        insert.end = self.end();
         if self.take_word("as") {
             self.name("a row's alias")?;
             if self.mark(b'(') {

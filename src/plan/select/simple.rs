@@ -9,9 +9,9 @@ pub(in crate::plan) struct Simple {
     pub(super) hidden: Vec<Vec<Piece>>,
     pub merge: Merge,
     /// Where the shards' ORDER BY goes, and its keys: the client's own is kept if none.
-    pub(super) order: Option<Vec<(Span, bool)>>,
+    pub(in crate::plan) order: Option<Vec<(Span, bool)>>,
     /// LIMIT becomes this in the parts; none: it is left out.
-    pub(super) limit: Option<u64>,
+    pub(in crate::plan) limit: Option<u64>,
     pub(super) items_end: usize,
     pub(super) tail: usize,
     pub(super) order_span: Option<Span>,
@@ -29,6 +29,10 @@ impl Simple {
                 with.extend(hidden.iter().map(|piece| match piece {
                     Piece::Text(text) => Piece::Text(text.clone()),
                     Piece::Copy(span) => Piece::Copy(*span),
+                    Piece::Id { id, number } => Piece::Id {
+                        id: *id,
+                        number: *number,
+                    },
                 }));
             }
             edits.push(Edit {

@@ -1,5 +1,7 @@
 # rows as they come
 SELECT id, total FROM orders;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: the whole statement
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id, total FROM `orders_0` AS `orders`
 -- shard 1 on s0: SELECT id, total FROM `orders_1` AS `orders`
@@ -7,6 +9,8 @@ SELECT id, total FROM orders;
 -- shard 3 on s1: SELECT id, total FROM `orders_3` AS `orders`
 -- merge: rows as they come
 SELECT * FROM orders WHERE total > 5 OR customer_id = 3;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT * FROM `orders_0` AS `orders` WHERE total > 5 OR customer_id = 3
 -- shard 1 on s0: SELECT * FROM `orders_1` AS `orders` WHERE total > 5 OR customer_id = 3
@@ -16,26 +20,36 @@ SELECT * FROM orders WHERE total > 5 OR customer_id = 3;
 
 # two shards by OR, IN, BETWEEN
 SELECT id FROM orders WHERE customer_id = 1 OR customer_id = 2;
+-- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [1, 2]
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id = 1 OR customer_id = 2
 -- shard 2 on s1: SELECT id FROM `orders_2` AS `orders` WHERE customer_id = 1 OR customer_id = 2
 -- merge: rows as they come
 SELECT id FROM orders WHERE (customer_id = 1 AND total > 5) OR (customer_id IN (2, 6) AND state = 'x');
+-- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [1, 2]
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE (customer_id = 1 AND total > 5) OR (customer_id IN (2, 6) AND state = 'x')
 -- shard 2 on s1: SELECT id FROM `orders_2` AS `orders` WHERE (customer_id = 1 AND total > 5) OR (customer_id IN (2, 6) AND state = 'x')
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id BETWEEN 1 AND 2;
+-- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [1, 2]
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id BETWEEN 1 AND 2
 -- shard 2 on s1: SELECT id FROM `orders_2` AS `orders` WHERE customer_id BETWEEN 1 AND 2
 -- merge: rows as they come
 SELECT page FROM visits WHERE day >= '2024-06-15' AND day < '2024-08-01';
+-- table: visits: date of day over 2 shards; conditions on day leave [0, 1]
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 0 on s0: SELECT page FROM visits WHERE day >= '2024-06-15' AND day < '2024-08-01'
 -- shard 1 on s1: SELECT page FROM visits WHERE day >= '2024-06-15' AND day < '2024-08-01'
 -- merge: rows as they come
 SELECT v FROM numbers WHERE n < 1500;
+-- table: numbers: range of n over 2 shards; conditions on n leave [0, 1]
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 0 on s0: SELECT v FROM numbers WHERE n < 1500
 -- shard 1 on s1: SELECT v FROM numbers WHERE n < 1500
@@ -43,6 +57,8 @@ SELECT v FROM numbers WHERE n < 1500;
 
 # precedence: nothing is concluded from XOR, || and NOT
 SELECT id FROM orders WHERE customer_id = 1 AND total XOR state;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE customer_id = 1 AND total XOR state
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id = 1 AND total XOR state
@@ -50,6 +66,8 @@ SELECT id FROM orders WHERE customer_id = 1 AND total XOR state;
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE customer_id = 1 AND total XOR state
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id = 1 AND total || state;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE customer_id = 1 AND total || state
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id = 1 AND total || state
@@ -57,6 +75,8 @@ SELECT id FROM orders WHERE customer_id = 1 AND total || state;
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE customer_id = 1 AND total || state
 -- merge: rows as they come
 SELECT id FROM orders WHERE NOT customer_id = 1;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE NOT customer_id = 1
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE NOT customer_id = 1
@@ -64,6 +84,8 @@ SELECT id FROM orders WHERE NOT customer_id = 1;
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE NOT customer_id = 1
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id = 1 + 1;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE customer_id = 1 + 1
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id = 1 + 1
@@ -71,6 +93,8 @@ SELECT id FROM orders WHERE customer_id = 1 + 1;
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE customer_id = 1 + 1
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id = 5 = 0;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE customer_id = 5 = 0
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id = 5 = 0
@@ -78,6 +102,8 @@ SELECT id FROM orders WHERE customer_id = 5 = 0;
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE customer_id = 5 = 0
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id NOT IN (1, 2);
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE customer_id NOT IN (1, 2)
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id NOT IN (1, 2)
@@ -85,11 +111,15 @@ SELECT id FROM orders WHERE customer_id NOT IN (1, 2);
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE customer_id NOT IN (1, 2)
 -- merge: rows as they come
 SELECT balance FROM accounts WHERE name = 5;
+-- table: accounts: hash of name over 2 shards; no condition on name leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 0 on s0: SELECT balance FROM accounts WHERE name = 5
 -- shard 1 on s1: SELECT balance FROM `vault`.`accounts` AS `accounts` WHERE name = 5
 -- merge: rows as they come
 SELECT balance FROM accounts WHERE name = 'Jürgen';
+-- table: accounts: hash of name over 2 shards; no condition on name leaves any out
+-- pushed down: WHERE
 -- plan: fan-out: 2 shards run at once
 -- shard 0 on s0: SELECT balance FROM accounts WHERE name = 'Jürgen'
 -- shard 1 on s1: SELECT balance FROM `vault`.`accounts` AS `accounts` WHERE name = 'Jürgen'
@@ -97,6 +127,8 @@ SELECT balance FROM accounts WHERE name = 'Jürgen';
 
 # ordered: numbers and times by value, text by its weight, enums by number
 SELECT id, total FROM orders ORDER BY total DESC, id LIMIT 10;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY; LIMIT 10
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id, total FROM `orders_0` AS `orders` ORDER BY total DESC, id LIMIT 10
 -- shard 1 on s0: SELECT id, total FROM `orders_1` AS `orders` ORDER BY total DESC, id LIMIT 10
@@ -105,6 +137,8 @@ SELECT id, total FROM orders ORDER BY total DESC, id LIMIT 10;
 -- merge: order: column 2 (number) desc, column 1 (number)
 -- merge: limit: 10 rows from 0
 SELECT id, state FROM orders ORDER BY state, kind DESC LIMIT 5, 10;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY; LIMIT 15
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id, state, WEIGHT_STRING(state AS CHAR(10)), kind + 0 FROM `orders_0` AS `orders` ORDER BY state, kind DESC LIMIT 15
 -- shard 1 on s0: SELECT id, state, WEIGHT_STRING(state AS CHAR(10)), kind + 0 FROM `orders_1` AS `orders` ORDER BY state, kind DESC LIMIT 15
@@ -114,6 +148,8 @@ SELECT id, state FROM orders ORDER BY state, kind DESC LIMIT 5, 10;
 -- merge: limit: 10 rows from 5
 -- merge: hidden: the last 2 columns are left out
 SELECT * FROM orders o ORDER BY at LIMIT 10 OFFSET 2;
+-- table: o: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY; LIMIT 12
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT *, at FROM `orders_0` o ORDER BY at LIMIT 12
 -- shard 1 on s0: SELECT *, at FROM `orders_1` o ORDER BY at LIMIT 12
@@ -123,6 +159,8 @@ SELECT * FROM orders o ORDER BY at LIMIT 10 OFFSET 2;
 -- merge: limit: 10 rows from 2
 -- merge: hidden: the last 1 columns are left out
 SELECT sku, name FROM items ORDER BY name, sku;
+-- table: items: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT sku, name, WEIGHT_STRING(name), WEIGHT_STRING(sku AS CHAR(20)) FROM `items_0` AS `items` ORDER BY name, sku
 -- shard 1 on s0: SELECT sku, name, WEIGHT_STRING(name), WEIGHT_STRING(sku AS CHAR(20)) FROM `items_1` AS `items` ORDER BY name, sku
@@ -131,6 +169,8 @@ SELECT sku, name FROM items ORDER BY name, sku;
 -- merge: order: hidden 1 (bytes), hidden 2 (bytes)
 -- merge: hidden: the last 2 columns are left out
 SELECT id, total * 2 AS double_total FROM orders ORDER BY double_total, YEAR(at) DESC;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id, total * 2 AS double_total, YEAR(at) FROM `orders_0` AS `orders` ORDER BY double_total, YEAR(at) DESC
 -- shard 1 on s0: SELECT id, total * 2 AS double_total, YEAR(at) FROM `orders_1` AS `orders` ORDER BY double_total, YEAR(at) DESC
@@ -139,6 +179,8 @@ SELECT id, total * 2 AS double_total FROM orders ORDER BY double_total, YEAR(at)
 -- merge: order: column 2 (number), hidden 1 (number) desc
 -- merge: hidden: the last 1 columns are left out
 SELECT id FROM orders ORDER BY 1 DESC;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` ORDER BY 1 DESC
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` ORDER BY 1 DESC
@@ -148,6 +190,8 @@ SELECT id FROM orders ORDER BY 1 DESC;
 
 # distinct
 SELECT DISTINCT customer_id, state FROM orders;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: DISTINCT; ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT DISTINCT customer_id, state, WEIGHT_STRING(state AS CHAR(10)) FROM `orders_0` AS `orders` ORDER BY customer_id, state
 -- shard 1 on s0: SELECT DISTINCT customer_id, state, WEIGHT_STRING(state AS CHAR(10)) FROM `orders_1` AS `orders` ORDER BY customer_id, state
@@ -157,6 +201,8 @@ SELECT DISTINCT customer_id, state FROM orders;
 -- merge: order: column 1 (number), hidden 1 (bytes)
 -- merge: hidden: the last 1 columns are left out
 SELECT DISTINCT state, id FROM orders ORDER BY id DESC LIMIT 3;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: DISTINCT; ORDER BY; LIMIT 3
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT DISTINCT state, id, WEIGHT_STRING(state AS CHAR(10)) FROM `orders_0` AS `orders` ORDER BY id DESC, state  LIMIT 3
 -- shard 1 on s0: SELECT DISTINCT state, id, WEIGHT_STRING(state AS CHAR(10)) FROM `orders_1` AS `orders` ORDER BY id DESC, state  LIMIT 3
@@ -169,6 +215,8 @@ SELECT DISTINCT state, id FROM orders ORDER BY id DESC LIMIT 3;
 
 # aggregates over everything
 SELECT COUNT(*), SUM(total), AVG(total), MIN(at), MAX(state), BIT_OR(id) FROM orders;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: aggregates, of a shard's own rows; ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT COUNT(*), SUM(total), AVG(total), MIN(at), MAX(state), BIT_OR(id), SUM(total), COUNT(total), WEIGHT_STRING(MAX(state) AS CHAR(10)) FROM `orders_0` AS `orders`
 -- shard 1 on s0: SELECT COUNT(*), SUM(total), AVG(total), MIN(at), MAX(state), BIT_OR(id), SUM(total), COUNT(total), WEIGHT_STRING(MAX(state) AS CHAR(10)) FROM `orders_1` AS `orders`
@@ -185,6 +233,8 @@ SELECT COUNT(*), SUM(total), AVG(total), MIN(at), MAX(state), BIT_OR(id) FROM or
 -- merge: aggregate: column 6 OR of the bits
 -- merge: hidden: the last 3 columns are left out
 SELECT COUNT(*) FROM orders WHERE state = 'new';
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE; aggregates, of a shard's own rows; ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT COUNT(*) FROM `orders_0` AS `orders` WHERE state = 'new'
 -- shard 1 on s0: SELECT COUNT(*) FROM `orders_1` AS `orders` WHERE state = 'new'
@@ -195,6 +245,8 @@ SELECT COUNT(*) FROM orders WHERE state = 'new';
 
 # groups
 SELECT state, COUNT(*) FROM orders GROUP BY state;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: GROUP BY, to one row a group and shard; aggregates, of a shard's own rows; ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT state, COUNT(*), WEIGHT_STRING(state AS CHAR(10)) FROM `orders_0` AS `orders` GROUP BY state ORDER BY state
 -- shard 1 on s0: SELECT state, COUNT(*), WEIGHT_STRING(state AS CHAR(10)) FROM `orders_1` AS `orders` GROUP BY state ORDER BY state
@@ -204,6 +256,8 @@ SELECT state, COUNT(*) FROM orders GROUP BY state;
 -- merge: aggregate: column 2 summed up
 -- merge: hidden: the last 1 columns are left out
 SELECT state, COUNT(*) c, AVG(total) FROM orders GROUP BY state ORDER BY state DESC LIMIT 2;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: GROUP BY, to one row a group and shard; aggregates, of a shard's own rows; ORDER BY; LIMIT 2
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT state, COUNT(*) c, AVG(total), WEIGHT_STRING(state AS CHAR(10)), SUM(total), COUNT(total) FROM `orders_0` AS `orders` GROUP BY state ORDER BY state DESC  LIMIT 2
 -- shard 1 on s0: SELECT state, COUNT(*) c, AVG(total), WEIGHT_STRING(state AS CHAR(10)), SUM(total), COUNT(total) FROM `orders_1` AS `orders` GROUP BY state ORDER BY state DESC  LIMIT 2
@@ -218,6 +272,8 @@ SELECT state, COUNT(*) c, AVG(total) FROM orders GROUP BY state ORDER BY state D
 -- merge: limit: 2 rows from 0
 -- merge: hidden: the last 3 columns are left out
 SELECT YEAR(at), customer_id, SUM(total) FROM orders GROUP BY YEAR(at), customer_id ORDER BY customer_id, 1 DESC;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: GROUP BY, to one row a group and shard; aggregates, of a shard's own rows; ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT YEAR(at), customer_id, SUM(total) FROM `orders_0` AS `orders` GROUP BY YEAR(at), customer_id ORDER BY customer_id, YEAR(at) DESC 
 -- shard 1 on s0: SELECT YEAR(at), customer_id, SUM(total) FROM `orders_1` AS `orders` GROUP BY YEAR(at), customer_id ORDER BY customer_id, YEAR(at) DESC 
@@ -227,6 +283,9 @@ SELECT YEAR(at), customer_id, SUM(total) FROM orders GROUP BY YEAR(at), customer
 -- merge: aggregate: column 3 summed up
 -- merge: order: column 2 (number), column 1 (number) desc
 SELECT state, COUNT(*) FROM orders GROUP BY state ORDER BY COUNT(*) DESC, state LIMIT 10;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: GROUP BY, to one row a group and shard; aggregates, of a shard's own rows; ORDER BY
+-- not pushed down: LIMIT stays with the merge: which groups come first is known only when all shards' are together
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT state, COUNT(*), WEIGHT_STRING(state AS CHAR(10)), WEIGHT_STRING(state AS CHAR(10)) FROM `orders_0` AS `orders` GROUP BY state ORDER BY state  
 -- shard 1 on s0: SELECT state, COUNT(*), WEIGHT_STRING(state AS CHAR(10)), WEIGHT_STRING(state AS CHAR(10)) FROM `orders_1` AS `orders` GROUP BY state ORDER BY state  
@@ -238,6 +297,9 @@ SELECT state, COUNT(*) FROM orders GROUP BY state ORDER BY COUNT(*) DESC, state 
 -- merge: limit: 10 rows from 0
 -- merge: hidden: the last 2 columns are left out
 SELECT YEAR(at) y, MAX(total) m FROM orders GROUP BY y ORDER BY m LIMIT 1;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: GROUP BY, to one row a group and shard; aggregates, of a shard's own rows; ORDER BY
+-- not pushed down: LIMIT stays with the merge: which groups come first is known only when all shards' are together
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT YEAR(at) y, MAX(total) m FROM `orders_0` AS `orders` GROUP BY y ORDER BY YEAR(at)  
 -- shard 1 on s0: SELECT YEAR(at) y, MAX(total) m FROM `orders_1` AS `orders` GROUP BY y ORDER BY YEAR(at)  
@@ -250,6 +312,9 @@ SELECT YEAR(at) y, MAX(total) m FROM orders GROUP BY y ORDER BY m LIMIT 1;
 
 # joins that stay in each shard
 SELECT o.id, i.sku FROM orders o JOIN items i ON i.customer_id = o.customer_id AND i.order_id = o.id ORDER BY o.id;
+-- table: o: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: i: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: joins (equal keys are in one shard); ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT o.id, i.sku FROM `orders_0` o JOIN `items_0` i ON i.customer_id = o.customer_id AND i.order_id = o.id ORDER BY o.id
 -- shard 1 on s0: SELECT o.id, i.sku FROM `orders_1` o JOIN `items_1` i ON i.customer_id = o.customer_id AND i.order_id = o.id ORDER BY o.id
@@ -257,6 +322,9 @@ SELECT o.id, i.sku FROM orders o JOIN items i ON i.customer_id = o.customer_id A
 -- shard 3 on s1: SELECT o.id, i.sku FROM `orders_3` o JOIN `items_3` i ON i.customer_id = o.customer_id AND i.order_id = o.id ORDER BY o.id
 -- merge: order: column 1 (number)
 SELECT o.id, i.sku FROM orders o LEFT JOIN items i ON i.customer_id = o.customer_id WHERE o.total > 3;
+-- table: o: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: i: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE; joins (equal keys are in one shard)
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT o.id, i.sku FROM `orders_0` o LEFT JOIN `items_0` i ON i.customer_id = o.customer_id WHERE o.total > 3
 -- shard 1 on s0: SELECT o.id, i.sku FROM `orders_1` o LEFT JOIN `items_1` i ON i.customer_id = o.customer_id WHERE o.total > 3
@@ -264,6 +332,9 @@ SELECT o.id, i.sku FROM orders o LEFT JOIN items i ON i.customer_id = o.customer
 -- shard 3 on s1: SELECT o.id, i.sku FROM `orders_3` o LEFT JOIN `items_3` i ON i.customer_id = o.customer_id WHERE o.total > 3
 -- merge: rows as they come
 SELECT o.id, c.name FROM orders o LEFT JOIN countries c ON c.id = o.id;
+-- table: o: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: countries is broadcast: the same rows on 2 groups
+-- pushed down: joins (equal keys are in one shard)
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT o.id, c.name FROM `orders_0` o LEFT JOIN countries c ON c.id = o.id
 -- shard 1 on s0: SELECT o.id, c.name FROM `orders_1` o LEFT JOIN countries c ON c.id = o.id
@@ -271,6 +342,9 @@ SELECT o.id, c.name FROM orders o LEFT JOIN countries c ON c.id = o.id;
 -- shard 3 on s1: SELECT o.id, c.name FROM `orders_3` o LEFT JOIN countries c ON c.id = o.id
 -- merge: rows as they come
 SELECT customer_id, COUNT(*) FROM orders JOIN items USING (customer_id) GROUP BY customer_id;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: items: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: joins (equal keys are in one shard); GROUP BY, to one row a group and shard; aggregates, of a shard's own rows; ORDER BY
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT customer_id, COUNT(*) FROM `orders_0` AS `orders` JOIN `items_0` AS `items` USING (customer_id) GROUP BY customer_id ORDER BY customer_id
 -- shard 1 on s0: SELECT customer_id, COUNT(*) FROM `orders_1` AS `orders` JOIN `items_1` AS `items` USING (customer_id) GROUP BY customer_id ORDER BY customer_id
@@ -281,6 +355,9 @@ SELECT customer_id, COUNT(*) FROM orders JOIN items USING (customer_id) GROUP BY
 
 # subqueries that stay in each shard
 SELECT id FROM orders o WHERE EXISTS (SELECT * FROM items i WHERE i.customer_id = o.customer_id AND i.qty > 2);
+-- table: o: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: i: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE; joins (equal keys are in one shard)
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` o WHERE EXISTS (SELECT * FROM `items_0` i WHERE i.customer_id = o.customer_id AND i.qty > 2)
 -- shard 1 on s0: SELECT id FROM `orders_1` o WHERE EXISTS (SELECT * FROM `items_1` i WHERE i.customer_id = o.customer_id AND i.qty > 2)
@@ -288,11 +365,17 @@ SELECT id FROM orders o WHERE EXISTS (SELECT * FROM items i WHERE i.customer_id 
 -- shard 3 on s1: SELECT id FROM `orders_3` o WHERE EXISTS (SELECT * FROM `items_3` i WHERE i.customer_id = o.customer_id AND i.qty > 2)
 -- merge: rows as they come
 SELECT id, (SELECT MAX(qty) FROM items i WHERE i.customer_id = orders.customer_id) FROM orders WHERE customer_id IN (1, 2);
+-- table: i: mod of customer_id over 4 shards; conditions on customer_id leave [1, 2]
+-- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [1, 2]
+-- pushed down: WHERE; joins (equal keys are in one shard)
 -- plan: fan-out: 2 shards run at once
 -- shard 1 on s0: SELECT id, (SELECT MAX(qty) FROM `items_1` i WHERE i.customer_id = orders.customer_id) FROM `orders_1` AS `orders` WHERE customer_id IN (1)
 -- shard 2 on s1: SELECT id, (SELECT MAX(qty) FROM `items_2` i WHERE i.customer_id = orders.customer_id) FROM `orders_2` AS `orders` WHERE customer_id IN (2)
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM items WHERE qty > 3);
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: items: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE; joins (equal keys are in one shard)
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE customer_id IN (SELECT customer_id FROM `items_0` AS `items` WHERE qty > 3)
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE customer_id IN (SELECT customer_id FROM `items_1` AS `items` WHERE qty > 3)
@@ -300,6 +383,9 @@ SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM items WHERE 
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE customer_id IN (SELECT customer_id FROM `items_3` AS `items` WHERE qty > 3)
 -- merge: rows as they come
 SELECT id FROM orders WHERE id IN (SELECT id FROM countries);
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: countries is broadcast: the same rows on 2 groups
+-- pushed down: WHERE; joins (equal keys are in one shard)
 -- plan: fan-out: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE id IN (SELECT id FROM countries)
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE id IN (SELECT id FROM countries)
@@ -309,6 +395,8 @@ SELECT id FROM orders WHERE id IN (SELECT id FROM countries);
 
 # locking reads run on primaries
 SELECT id FROM orders WHERE state = 'x' FOR UPDATE;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: WHERE
 -- plan: fan-out, on primaries: 4 shards run at once
 -- shard 0 on s0: SELECT id FROM `orders_0` AS `orders` WHERE state = 'x' FOR UPDATE
 -- shard 1 on s0: SELECT id FROM `orders_1` AS `orders` WHERE state = 'x' FOR UPDATE

@@ -42,3 +42,38 @@ UPDATE log, users SET log.text = users.name WHERE log.id = users.id;
 -- ERROR 1235 (42000): the statement names tables that are on several groups: only SELECT can put them together; split it into one statement a group
 INSERT INTO log SELECT * FROM users;
 -- ERROR 1235 (42000): the statement names tables that are on several groups: only SELECT can put them together; split it into one statement a group
+
+# SHOW and DESCRIBE: a sharded table once, under its own name
+
+DESCRIBE orders;
+-- plan: single: one shard's answer is the client's
+-- shard 0 on s0: DESCRIBE `shop`.`orders_0`
+DESC shop.orders 'c%';
+-- plan: single: one shard's answer is the client's
+-- shard 0 on s0: DESC `shop`.`orders_0` 'c%'
+SHOW FULL COLUMNS FROM orders FROM shop LIKE 'x';
+-- plan: single: one shard's answer is the client's
+-- shard 0 on s0: SHOW FULL COLUMNS FROM `shop`.`orders_0` LIKE 'x'
+SHOW INDEX FROM `orders`;
+-- plan: shown: one shard's answer, under the table's name
+-- shard 0 on s0: SHOW INDEX FROM `shop`.`orders_0`
+SHOW CREATE TABLE orders;
+-- plan: shown: one shard's answer, under the table's name
+-- shard 0 on s0: SHOW CREATE TABLE `shop`.`orders_0`
+SHOW CREATE TABLE countries;
+-- plan: single: one shard's answer is the client's
+-- shard 0 on s0: SHOW CREATE TABLE `shop`.`countries`
+SHOW TABLES;
+-- plan: single: one shard's answer is the client's
+-- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets') AS umpire_tables ORDER BY 1
+SHOW FULL TABLES FROM shop LIKE 'or%';
+-- plan: single: one shard's answer is the client's
+-- shard 0 on home: SELECT `Tables_in_shop (or%)`, Table_type FROM (SELECT TABLE_NAME AS `Tables_in_shop (or%)`, TABLE_TYPE AS Table_type FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders', 'BASE TABLE' UNION SELECT 'items', 'BASE TABLE' UNION SELECT 'countries', 'BASE TABLE' UNION SELECT 'visits', 'BASE TABLE' UNION SELECT 'accounts', 'BASE TABLE' UNION SELECT 'people', 'BASE TABLE' UNION SELECT 'swedes', 'BASE TABLE' UNION SELECT 'numbers', 'BASE TABLE' UNION SELECT 'tickets', 'BASE TABLE') AS umpire_tables WHERE `Tables_in_shop (or%)` LIKE 'or%' ORDER BY 1
+SHOW TABLES WHERE Tables_in_shop <> 'x';
+-- plan: single: one shard's answer is the client's
+-- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets') AS umpire_tables WHERE Tables_in_shop <> 'x' ORDER BY 1
+SHOW TABLES FROM other;
+-- plan: whole: no sharded table is named, the statement passes through unparsed
+-- group: home
+EXPLAIN SELECT * FROM orders;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: EXPLAIN on sharded and broadcast tables; run it on each group's servers

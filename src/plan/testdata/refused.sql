@@ -64,9 +64,17 @@ UPDATE countries c JOIN orders o ON o.id = c.id SET c.name = o.state;
 
 # other statements, and what is not understood
 ALTER TABLE orders ADD COLUMN x INT;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: ALTER on sharded and broadcast tables; run it on each group's servers
+-- plan: definition: one shard after the other, kept as a job that can be resumed
+-- shard 0 on s0: ALTER TABLE `shop`.`orders_0` ADD COLUMN x INT
+-- shard 1 on s0: ALTER TABLE `shop`.`orders_1` ADD COLUMN x INT
+-- shard 2 on s1: ALTER TABLE `shop`.`orders_2` ADD COLUMN x INT
+-- shard 3 on s1: ALTER TABLE `shop`.`orders_3` ADD COLUMN x INT
 TRUNCATE TABLE shop.orders;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: TRUNCATE on sharded and broadcast tables; run it on each group's servers
+-- plan: definition: one shard after the other, kept as a job that can be resumed
+-- shard 0 on s0: TRUNCATE TABLE `shop`.`orders_0`
+-- shard 1 on s0: TRUNCATE TABLE `shop`.`orders_1`
+-- shard 2 on s1: TRUNCATE TABLE `shop`.`orders_2`
+-- shard 3 on s1: TRUNCATE TABLE `shop`.`orders_3`
 LOCK TABLES orders WRITE;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: LOCK on sharded and broadcast tables; run it on each group's servers
 PREPARE s FROM 'SELECT * FROM orders';

@@ -93,6 +93,8 @@ fn columns_that_are_not_known_are_asked_for_first() {
         dialect: Default::default(),
         home: 0,
         held: None,
+        ids: &|_, _, _| None,
+        zero_generates: true,
         seed: 0,
     };
     let Planned::Needs {

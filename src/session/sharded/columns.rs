@@ -51,7 +51,13 @@ impl KnownColumns {
         (now.saturating_duration_since(*since) < KEPT).then(|| columns.clone())
     }
 
-    fn put(&self, map: &Arc<ShardMap>, table: (String, String), columns: Columns, now: Instant) {
+    pub(super) fn put(
+        &self,
+        map: &Arc<ShardMap>,
+        table: (String, String),
+        columns: Columns,
+        now: Instant,
+    ) {
         let mut inner = self.0.borrow_mut();
         let same = inner.map.as_ref().is_some_and(|m| Arc::ptr_eq(m, map));
         if !same || inner.tables.len() >= MOST {
@@ -134,7 +140,7 @@ impl Session {
 }
 
 /// The eight values of a row; all NULL for one that is none.
-fn texts<'r>(row: &'r [u8], spans: &mut Vec<Span>) -> Vec<Option<&'r [u8]>> {
+pub(super) fn texts<'r>(row: &'r [u8], spans: &mut Vec<Span>) -> Vec<Option<&'r [u8]>> {
     const VALUES: usize = 8;
     match walk_text(row, VALUES, spans) {
         Ok(()) => spans.iter().map(|span| span.of(row)).collect(),

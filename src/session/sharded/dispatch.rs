@@ -1,5 +1,6 @@
 //! The planner's answer → how the statement runs.
 use super::columns::command_of;
+use super::ids::Wanted;
 use super::reply::Told;
 use super::{Last, Session};
 use crate::backend::State;
@@ -14,7 +15,7 @@ use crate::wire::{error, reply};
 use std::rc::Rc;
 
 /// Tables whose columns one statement may ask for.
-const QUESTIONS: usize = 64;
+pub(super) const QUESTIONS: usize = 64;
 
 impl Session {
     /// Whether the planner has to be asked, or other seats have a part in it. Cheap: one pass over the text.
@@ -43,6 +44,19 @@ impl Session {
         parameters: Option<&[Value]>,
         state: &State,
     ) -> Result<Planned, Refusal> {
+        self.ask_planner(snapshot, sql, parameters, state, |request| {
+            self.shared.plan(request)
+        })
+    }
+
+    pub(super) fn ask_planner<R>(
+        &self,
+        snapshot: &Topology,
+        sql: &[u8],
+        parameters: Option<&[Value]>,
+        state: &State,
+        ask: impl FnOnce(&Request<'_>) -> R,
+    ) -> R {
         let home = snapshot
             .groups
             .iter()
@@ -58,7 +72,10 @@ impl Session {
                 .columns
                 .get(&snapshot.shards, schema, table, now)
         };
-        self.shared.plan(&Request {
+        let ids =
+            |table: &str, count: u64, above: u64| self.shared.ids.take(table, count, above, now);
+        let mode = state.variable(b"sql_mode").unwrap_or_default();
+        ask(&Request {
             sql,
             schema: state
                 .schema
@@ -70,6 +87,8 @@ impl Session {
             dialect: self.dialect,
             home: home.unwrap_or(usize::MAX),
             held,
+            ids: &ids,
+            zero_generates: !has_word(mode, b"NO_AUTO_VALUE_ON_ZERO"),
             seed: self.shared.seed(),
         })
     }
@@ -147,7 +166,11 @@ impl Session {
                 outcome
             }
             Planned::Plan(Plan::Gather(gather)) => self.gather(&gather, sniffed, None).await,
-            Planned::Needs { .. } => {
+            Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed).await,
+            Planned::Plan(Plan::Definition(definition)) => {
+                self.define(&definition, &sql, sniffed).await
+            }
+            Planned::Needs { .. } | Planned::NeedsIds { .. } => {
                 Err(error::own("the columns of the sharded tables could not be learnt").into())
             }
         }
@@ -161,6 +184,26 @@ impl Session {
         bound: Option<(&[Value], &Rc<State>)>,
     ) -> Result<Planned, Told> {
         for _ in 0..QUESTIONS {
+            if let Ok(Planned::NeedsIds {
+                schema,
+                table,
+                column,
+                count,
+                above,
+            }) = &planned
+            {
+                let snapshot = self.shared.snapshot();
+                let wanted = Wanted {
+                    schema,
+                    table,
+                    column,
+                    count: *count,
+                    above: *above,
+                };
+                self.fetch_ids(&snapshot.shards, &wanted).await?;
+                planned = self.plan_again(&snapshot, sql, bound);
+                continue;
+            }
             let (table, group, question) = match planned {
                 Ok(Planned::Needs {
                     schema,
@@ -175,12 +218,21 @@ impl Session {
             let name = self.group_name(group)?;
             self.learn_columns(&snapshot.shards, table, &name, &question)
                 .await?;
-            planned = match bound {
-                None => self.plan_text(&snapshot, sql),
-                Some((values, state)) => self.plan_with(&snapshot, sql, Some(values), state),
-            };
+            planned = self.plan_again(&snapshot, sql, bound);
         }
         Err(error::own("the columns of the sharded tables could not be learnt").into())
+    }
+
+    fn plan_again(
+        &self,
+        snapshot: &Topology,
+        sql: &[u8],
+        bound: Option<(&[Value], &Rc<State>)>,
+    ) -> Result<Planned, Refusal> {
+        match bound {
+            None => self.plan_text(snapshot, sql),
+            Some((values, state)) => self.plan_with(snapshot, sql, Some(values), state),
+        }
     }
 
     pub(super) fn group_name(&self, group: usize) -> Result<Rc<str>, Told> {
@@ -234,9 +286,11 @@ impl Session {
             // a read of the transaction stays with the transaction
             sniffed.access = sniffed.access.max(crate::sniff::Access::Unsure);
         }
+        self.forget_error();
+        let begun = self.begun_here();
         self.run_query(command, sniffed, text_at).await?;
         self.note_transaction(&sniffed, sql);
-        Ok(())
+        self.check_transaction(begun).await
     }
 
     /// What a statement of the user's own group means for the others.
@@ -268,8 +322,17 @@ impl Session {
     ) -> Result<(), Told> {
         self.sit_for_single(&group).await?;
         self.note_single(group);
+        let begun = self.begun_here();
+        self.forget_error();
         self.run_query(command, sniffed, text_at).await?;
-        self.after_single().await
+        self.after_single().await?;
+        self.check_transaction(begun).await
+    }
+
+    pub(super) fn forget_error(&mut self) {
+        if let Some(sharded) = self.sharded.as_mut() {
+            sharded.error = 0;
+        }
     }
 
     /// Takes the seat of the one group that a statement uses, within the client's transaction.
@@ -327,6 +390,11 @@ impl Session {
         self.run_query(command, *sniffed, text_at).await?;
         Ok(())
     }
+}
+
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    text.split(|b| *b == b',')
+        .any(|w| w.eq_ignore_ascii_case(word))
 }
 
 pub(super) fn refused(refusal: Refusal) -> reply::Err {

@@ -1,24 +1,17 @@
 //! One statement on several shards at once.
+use super::interrupt::servers_of;
 use super::prepared::Binding;
 use super::reply::Told;
 use super::used::Used;
 use super::{Last, Session};
-use crate::net;
 use crate::plan::{Answer, Fanout, Part};
 use crate::scatter::{Branch, BranchEnd, Counting, Failure, Output, Rows, Scatter, Totals};
 use crate::session::pins::Pins;
 use crate::sniff::{Effects, Sniffed, Verb};
 use crate::wire::{error, status};
 use std::rc::Rc;
-use std::task::Context;
-use std::time::Duration;
+use std::task::{Context, Poll};
 
-/// How long the other shards' replies are read after one has failed, or after the last row that is needed.
-const QUIET: Duration = Duration::from_secs(2);
-/// A held connection would take its transaction with it: it gets more time.
-const QUIET_HELD: Duration = Duration::from_secs(10);
-/// What is read of a reply that nobody wants any more, before its connection is closed instead, bytes.
-const LEFT_OVER: usize = 256 * 1024;
 /// Undoes one statement of a transaction where another shard refused it.
 const SAVE: &[u8] = b"SAVEPOINT umpire_statement";
 const UNDO: &[u8] = b"ROLLBACK TO SAVEPOINT umpire_statement";
@@ -34,6 +27,14 @@ impl Session {
         binding: Option<&Binding>,
     ) -> Result<(), Told> {
         self.may_fan_out(fanout)?;
+        self.start_time();
+        self.shared.stats.turns_fanned_out.add(1);
+        self.watch_several(0, 0, 0);
+        let open = self.in_transaction();
+        let with_ids = binding
+            .filter(|_| !fanout.ids.is_empty())
+            .map(|binding| binding.with_ids(&fanout.ids));
+        let binding = with_ids.as_ref().or(binding);
         let places: Vec<String> = fanout.parts.iter().map(|p| self.place_of(p)).collect();
         let mut used = self.lease_all(fanout, sniffed).await?;
         if let Some(binding) = binding {
@@ -43,6 +44,7 @@ impl Session {
             }
         }
         self.make_ready(&mut used, sniffed)?;
+        let begun: Vec<bool> = used.iter().map(Used::is_in_transaction).collect();
         let outcome = match &fanout.answer {
             Answer::Rows(_) => self.fan_out_rows(fanout, &mut used, binding).await,
             Answer::Affected => {
@@ -57,20 +59,63 @@ impl Session {
         if fanout.writes {
             self.note_write();
         }
-        let noted = !matches!(outcome, Ok(0));
+        let mut over = false;
+        if open && !matches!(outcome, Ok(Ran { error: 0, .. })) {
+            over = self.was_rolled_back(&mut used, &begun, &outcome).await;
+        }
+        let noted = !matches!(
+            outcome,
+            Ok(Ran {
+                warnings: 0,
+                error: 0
+            })
+        );
         let mut ended = Ok(());
         for used in used {
             ended = ended.and(self.give_back(used));
         }
         self.note_last(Last::Several { noted });
-        match outcome {
-            Ok(_) => ended.map_err(Told::End),
-            Err(failure) => {
-                let told = self.explain_failure(failure, &places);
-                ended?;
-                Err(told)
+        let told = match outcome {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(self.explain_failure(failure, &places)),
+        };
+        ended?;
+        if over {
+            self.abandon_transaction().await?;
+        }
+        told
+    }
+
+    /// A statement failed in the client's transaction: whether a server has rolled all of that back, as after a deadlock.
+    /// Then it is over on every group, as on a single server.
+    async fn was_rolled_back(
+        &mut self,
+        used: &mut [Used],
+        begun: &[bool],
+        outcome: &Result<Ran, Failure>,
+    ) -> bool {
+        let code = match outcome {
+            Ok(ran) => ran.error,
+            Err(Failure::Refused { error, .. }) => error.code,
+            Err(_) => 0,
+        };
+        for used in used.iter_mut().filter(|u| u.end.clean) {
+            used.parts.clear();
+            used.write_ping();
+        }
+        let mut over = code == DEADLOCK;
+        for (used, begun) in used.iter_mut().zip(begun) {
+            if used.end.clean && *begun {
+                over |= self.ends_transaction(used).await;
             }
         }
+        over
+    }
+
+    /// Sends the ping that was written. True: no transaction is open there any more.
+    pub(super) async fn ends_transaction(&mut self, used: &mut Used) -> bool {
+        let pinged = self.run_firmly(std::slice::from_mut(used)).await;
+        pinged.is_ok() && !used.is_in_transaction()
     }
 
     /// For messages.
@@ -100,9 +145,9 @@ impl Session {
         fanout: &Fanout,
         used: &mut [Used],
         binding: Option<&Binding>,
-    ) -> Result<u16, Failure> {
+    ) -> Result<Ran, Failure> {
         let Answer::Rows(merge) = &fanout.answer else {
-            return Ok(0);
+            return Ok(Ran::default());
         };
         for used in used.iter_mut() {
             used.write_parts(fanout, binding)?;
@@ -116,45 +161,61 @@ impl Session {
             binary: binding.is_some(),
             increment: self.increment(),
             limit: proxy.merge_memory,
+            most_rows: self.user.limits.max_result_rows.unwrap_or(u64::MAX),
+            most_bytes: self.user.limits.max_result_bytes.unwrap_or(u64::MAX),
             capabilities: self.capabilities,
             status: self.reply_status(),
         };
+        let on = servers_of(used);
+        let _spread = self.spread_over(&on);
         let entry = self.entry.clone();
         let mut stop = |cx: &mut Context<'_>| entry.poll_interrupted(cx);
         let branches: Vec<Branch<'_>> = used.iter_mut().map(Used::branch).collect();
         let mut scatter = Scatter::new(branches, Some(client), &mut stop, proxy.merge_memory);
+        scatter.set_deadline(self.until());
         scatter.send();
         let outcome = scatter.rows(&rows, &mut out).await;
+        let mut error = 0;
         match &outcome {
             Ok(end) => self.tell_rows_end(end.warnings, &mut out),
-            Err(failure) if out.begun() => self.end_rows_with(failure, &mut out),
+            Err(failure) if out.begun() => error = self.end_rows_with(failure, &mut out),
             Err(_) => {}
         }
         out.flush();
         self.shared.stats.bytes_to_clients.add(out.bytes);
-        let begun = out.begun();
-        quiesce(&mut scatter).await;
+        let (begun, bytes) = (out.begun(), out.bytes);
+        self.settle_scatter(&mut scatter, &on, outcome.as_ref().err())
+            .await;
         let ends = scatter.finish();
         used.iter_mut().zip(ends).for_each(|(u, end)| u.end = end);
+        let rows = outcome.as_ref().map_or(0, |end| end.rows);
+        self.watch_several(rows, bytes, error);
         match outcome {
-            Ok(end) => Ok(end.warnings),
+            Ok(end) => Ok(Ran {
+                warnings: end.warnings,
+                error,
+            }),
             Err(Failure::Client) => Err(Failure::Client),
             // the client has the error already
-            Err(_) if begun => Ok(1),
+            Err(_) if begun => Ok(Ran { warnings: 0, error }),
             Err(failure) => Err(failure),
         }
     }
 
-    fn end_rows_with(&self, failure: &Failure, out: &mut Output<'_>) {
+    /// Answers the error's code.
+    fn end_rows_with(&self, failure: &Failure, out: &mut Output<'_>) -> u16 {
         let error = match failure {
             Failure::Refused { error, .. } => error.clone(),
             Failure::Merge(cause) => error::own(&cause.to_string()),
             Failure::Stopped => error::query_interrupted(),
+            Failure::Overdue => error::execution_time_exceeded(self.dialect.mariadb),
+            Failure::OverLimit { by_rows } => self.result_is_cut(*by_rows),
             Failure::Lost { .. } | Failure::Protocol { .. } => error::server_lost(),
-            Failure::Client => return,
+            Failure::Client => return 0,
         };
         self.shared.stats.turns_failed.add(1);
         out.packet(&error.encode());
+        error.code
     }
 
     /// Statements of their own transaction: they change all shards or none, but for a COMMIT that fails.
@@ -165,11 +226,13 @@ impl Session {
         sniffed: &Sniffed,
         counting: Counting,
         binding: Option<&Binding>,
-    ) -> Result<u16, Failure> {
+    ) -> Result<Ran, Failure> {
         let changes = matches!(
             sniffed.verb,
             Verb::Insert | Verb::Replace | Verb::Update | Verb::Delete | Verb::With
         );
+        // one statement of one server is atomic by itself
+        let changes = changes && fanout.parts.len() > 1;
         let open = self.in_transaction();
         for used in used.iter_mut().filter(|_| changes) {
             used.write_silent(if open { SAVE } else { b"START TRANSACTION" });
@@ -178,17 +241,20 @@ impl Session {
         for used in used.iter_mut() {
             used.write_parts(fanout, binding)?;
         }
-        let totals = match self.run_totals(used, counting).await {
+        let mut totals = match self.run_totals(used, counting).await {
             Ok(totals) => totals,
             Err(failure) => {
                 if changes {
-                    self.undo(used, open, &failure).await;
+                    self.undo(used, open).await;
                 }
                 return Err(failure);
             }
         };
         if changes && !open {
             self.commit_all(used).await?;
+        }
+        if let Some(first) = fanout.ids.first().filter(|_| totals.affected_rows > 0) {
+            totals.last_insert_id = *first;
         }
         if totals.last_insert_id != 0 {
             self.last_insert_id = totals.last_insert_id;
@@ -201,7 +267,10 @@ impl Session {
             }
         }
         self.tell_totals(&totals);
-        Ok(totals.warnings)
+        Ok(Ran {
+            warnings: totals.warnings,
+            error: 0,
+        })
     }
 
     /// Sends what was written in front of the parts and waits until all of it worked.
@@ -224,45 +293,68 @@ impl Session {
         used: &mut [Used],
         counting: Counting,
     ) -> Result<Totals, Failure> {
+        self.run_all(used, counting, false).await
+    }
+
+    /// The same for COMMIT and what takes a statement back: neither KILL nor the statement's time nor a client that is gone
+    /// ends them, since whether they took effect would be in doubt.
+    pub(super) async fn run_firmly(&mut self, used: &mut [Used]) -> Result<Totals, Failure> {
+        self.run_all(used, Counting::All, true).await
+    }
+
+    async fn run_all(
+        &mut self,
+        used: &mut [Used],
+        counting: Counting,
+        firm: bool,
+    ) -> Result<Totals, Failure> {
         let longest = self.shared.snapshot().proxy.merge_memory;
+        let on = servers_of(used);
+        let _spread = self.spread_over(&on);
         let entry = self.entry.clone();
-        let mut stop = |cx: &mut Context<'_>| entry.poll_interrupted(cx);
+        let mut stop = |cx: &mut Context<'_>| match firm {
+            true => Poll::Pending,
+            false => entry.poll_interrupted(cx),
+        };
         let branches: Vec<Branch<'_>> = used.iter_mut().map(Used::branch).collect();
-        let mut scatter = Scatter::new(branches, Some(&self.client), &mut stop, longest);
+        let client = (!firm).then_some(&self.client);
+        let mut scatter = Scatter::new(branches, client, &mut stop, longest);
+        scatter.set_deadline(self.until().filter(|_| !firm));
         scatter.send();
         let outcome = scatter.totals(counting).await;
-        if outcome.is_err() {
-            quiesce(&mut scatter).await;
+        match &outcome {
+            Ok(_) => scatter.set_deadline(None),
+            Err(failure) => self.settle_scatter(&mut scatter, &on, Some(failure)).await,
         }
         let ends = scatter.finish();
         for (used, end) in used.iter_mut().zip(ends) {
             let prepared = used.end.prepared || end.prepared;
-            used.end = BranchEnd { prepared, ..end };
+            let status = end.status.or(used.end.status);
+            used.end = BranchEnd {
+                prepared,
+                status,
+                ..end
+            };
         }
         outcome
     }
 
-    /// Takes the statement back on every shard.
-    async fn undo(&mut self, used: &mut [Used], open: bool, failure: &Failure) {
-        let rolled_back =
-            matches!(failure, Failure::Refused { error, .. } if error.code == DEADLOCK);
+    /// Takes the statement back on every shard. Where a server has rolled the client's transaction back, there is no
+    /// savepoint to go back to, and nothing to take back.
+    async fn undo(&mut self, used: &mut [Used], open: bool) {
         for used in used.iter_mut().filter(|u| u.end.clean) {
             used.parts.clear();
-            used.write_silent(if open && !rolled_back {
-                UNDO
-            } else {
-                b"ROLLBACK"
-            });
+            used.write_silent(if open { UNDO } else { b"ROLLBACK" });
         }
         let clean: Vec<bool> = used.iter().map(|u| u.end.clean).collect();
         for (used, clean) in used.iter_mut().zip(clean) {
             if !clean {
                 continue;
             }
-            if let Err(cause) = self
-                .run_totals(std::slice::from_mut(used), Counting::All)
-                .await
-            {
+            if let Err(cause) = self.run_firmly(std::slice::from_mut(used)).await {
+                if is_no_savepoint(&cause) {
+                    continue;
+                }
                 tracing::warn!(
                     ?cause,
                     "a statement could not be taken back: its connection is closed"
@@ -280,7 +372,7 @@ impl Session {
         }
         for at in 0..used.len() {
             let one = std::slice::from_mut(&mut used[at]);
-            if let Err(failure) = self.run_totals(one, Counting::All).await {
+            if let Err(failure) = self.run_firmly(one).await {
                 let (done, rest) = used.split_at_mut(at);
                 let done: Vec<String> = done.iter().map(|u| self.seat_name(&u.seat)).collect();
                 let failed = self.seat_name(&rest[0].seat);
@@ -288,6 +380,9 @@ impl Session {
                     used.framed.clear();
                     used.silent = 0;
                     used.end.clean = false;
+                }
+                if !done.is_empty() {
+                    self.shared.stats.partial_commits.add(1);
                 }
                 return Err(partial(failure, &done, &failed));
             }
@@ -317,11 +412,19 @@ impl Session {
 }
 
 /// ER_LOCK_DEADLOCK: the server rolled the whole transaction back.
-const DEADLOCK: u16 = 1213;
+pub(super) const DEADLOCK: u16 = 1213;
 
-pub(super) async fn quiesce(scatter: &mut Scatter<'_>) {
-    let time = if scatter.keeps() { QUIET_HELD } else { QUIET };
-    scatter.quiesce(LEFT_OVER, net::now() + time).await;
+/// ER_SP_DOES_NOT_EXIST, of a savepoint: the server has rolled the transaction back.
+fn is_no_savepoint(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused { error, .. } if error.code == 1305)
+}
+
+/// What became of a statement that has its answer.
+#[derive(Debug, Default)]
+struct Ran {
+    warnings: u16,
+    /// Of the error behind rows that the client has already; 0: none.
+    error: u16,
 }
 
 /// The error for a COMMIT that did not happen everywhere.

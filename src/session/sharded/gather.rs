@@ -35,6 +35,8 @@ impl Session {
         sniffed: &Sniffed,
         binding: Option<&Binding>,
     ) -> Result<(), Told> {
+        self.start_time();
+        self.shared.stats.turns_gathered.add(1);
         let group = self.group_name(gather.group)?;
         let mut left = self.shared.snapshot().proxy.merge_memory;
         let mut rows = Vec::with_capacity(gather.tables.len());
@@ -56,7 +58,9 @@ impl Session {
             return Err(self.undo_gather(used, gather, failure).await?);
         }
         self.note_last(Last::Several { noted: true });
-        self.run_gathered(used, gather, &primary, binding).await
+        let outcome = self.run_gathered(used, gather, &primary, binding).await;
+        self.watch_gathered();
+        outcome
     }
 
     /// The columns of the statement's result: over temporary tables without rows.
@@ -103,6 +107,7 @@ impl Session {
             parts: table.parts.clone(),
             writes: false,
             answer: Answer::Rows(Merge::default()),
+            ids: Vec::new(),
         };
         self.may_fan_out(&fanout)?;
         let none = Binding {
@@ -116,7 +121,7 @@ impl Session {
             self.put_back(used)?;
             return Err(told);
         }
-        let unconverted = self.state.with_variable(b"character_set_results", b"");
+        let unconverted = self.state.with_tracked(b"character_set_results", b"");
         let unconverted = self.shared.states.intern(unconverted);
         let mut wrong = None;
         for used in &mut used {
@@ -137,14 +142,18 @@ impl Session {
     }
 
     async fn collect_all(&mut self, used: &mut [Used], limit: usize) -> Result<Collected, Failure> {
+        let on = super::interrupt::servers_of(used);
+        let _spread = self.spread_over(&on);
         let entry = self.entry.clone();
         let mut stop = |cx: &mut Context<'_>| entry.poll_interrupted(cx);
         let branches = used.iter_mut().map(Used::branch).collect();
         let longest = self.shared.snapshot().proxy.merge_memory;
         let mut scatter = Scatter::new(branches, Some(&self.client), &mut stop, longest);
+        scatter.set_deadline(self.until());
         scatter.send();
         let outcome = scatter.collect(limit).await;
-        super::fanout::quiesce(&mut scatter).await;
+        self.settle_scatter(&mut scatter, &on, outcome.as_ref().err())
+            .await;
         let ends = scatter.finish();
         used.iter_mut().zip(ends).for_each(|(u, end)| u.end = end);
         outcome

@@ -11,22 +11,35 @@
 //! | `dispatch.rs` | the planner's answer → how the statement runs |
 //! | `fanout.rs` | several shards at once |
 //! | `used.rs` | the connections of a statement |
+//! | `interrupt.rs` | a statement ends early on all its servers |
 //! | `reply.rs` | what the client gets of it |
+//! | `define.rs` | changes of a table's definition |
 //! | `gather.rs` | rows of several shards brought to one server |
 //! | `prepared.rs` | PREPARE and EXECUTE |
 //! | `transaction.rs` | BEGIN, COMMIT, SAVEPOINT over several groups |
 //! | `columns.rs` | what the planner asks of a table, and is told |
+//! | `explain.rs` | EXPLAIN ROUTE |
+//! | `show.rs` | SHOW CREATE TABLE and its kin |
+//! | `ids.rs` | ids for AUTO_INCREMENT columns |
 mod columns;
+mod define;
 mod dispatch;
+mod explain;
 mod fanout;
 mod gather;
+mod ids;
+mod interrupt;
 mod prepared;
 mod reply;
 mod seats;
+mod show;
 mod transaction;
 mod used;
 
 pub use columns::KnownColumns;
+pub use define::resume_job;
+pub use explain::{explain_for, RouteAnswer, RouteQuestion};
+pub use ids::KnownIds;
 
 use super::lease::{GroupIndex, LastConnection};
 use super::pins::Pins;
@@ -34,6 +47,7 @@ use super::Session;
 use crate::backend::{Lease, PoolRef};
 use crate::topology::ServerId;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// What a session needs once it has left its own group. Per session, made when it is needed.
 #[derive(Default)]
@@ -48,6 +62,10 @@ pub(in crate::session) struct Sharded {
     savepoints: Vec<Box<[u8]>>,
     /// The transaction has used tables of the user's own group.
     home_used: bool,
+    /// When the running statement must have ended.
+    until: Option<Instant>,
+    /// The error that the last statement on one server ended with.
+    pub(in crate::session) error: u16,
     last: Last,
 }
 

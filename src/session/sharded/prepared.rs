@@ -32,6 +32,21 @@ pub(super) struct Binding {
 }
 
 impl Binding {
+    /// With these ids behind the client's own values.
+    pub fn with_ids(&self, ids: &[u64]) -> Binding {
+        let id = |id: &u64| Bound {
+            kind: kind::LONGLONG,
+            unsigned: true,
+            raw: Some(id.to_le_bytes().to_vec()),
+        };
+        let values = self.values.iter().cloned().chain(ids.iter().map(id));
+        Binding {
+            values: values.collect(),
+            state: self.state.clone(),
+            typed: self.typed,
+        }
+    }
+
     /// The command for a part's statement.
     pub fn execute(&self, part: &Part, server_id: u32, capabilities: u64) -> Option<Vec<u8>> {
         self.execute_with(&part.parameters, server_id, capabilities)
@@ -102,11 +117,22 @@ impl Session {
                 let part = part.ok_or_else(|| error::own("a plan without parts"))?;
                 (part.group, part.sql, hidden)
             }
+            Planned::Plan(Plan::Shown(_)) => {
+                let what = "SHOW of a sharded table cannot be prepared: send it as text";
+                return Err(error::own(what).into());
+            }
+            Planned::Plan(Plan::Definition(_)) => {
+                let what =
+                    "a change of a sharded table's definition cannot be prepared: send it as text";
+                return Err(error::own(what).into());
+            }
             Planned::Plan(Plan::Gather(gather)) => {
                 let columns = self.describe_gather(&gather, &sniffed).await?;
                 return self.tell_prepared(text, sniffed, parameters, columns);
             }
-            Planned::Needs { .. } => return Err(error::own("no plan").into()),
+            Planned::Needs { .. } | Planned::NeedsIds { .. } => {
+                return Err(error::own("no plan").into())
+            }
         };
         let name = self.group_name(group)?;
         self.take_seat(Some(&name));
@@ -272,9 +298,11 @@ impl Session {
         self.release_seats(sniffed.effects).await?;
         self.before_home(sniffed, text).await?;
         self.note_last(Last::Home);
+        self.forget_error();
+        let begun = self.begun_here();
         self.run_execute(command).await?;
         self.note_transaction(sniffed, text);
-        Ok(())
+        self.check_transaction(begun).await
     }
 
     async fn run_bound(
@@ -303,10 +331,14 @@ impl Session {
             Planned::Plan(Plan::Fanout(fanout)) => {
                 self.fanout(&fanout, sniffed, Some(binding)).await
             }
+            Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed).await,
+            Planned::Plan(Plan::Definition(definition)) => {
+                self.define(&definition, text, sniffed).await
+            }
             Planned::Plan(Plan::Gather(gather)) => {
                 self.gather(&gather, sniffed, Some(binding)).await
             }
-            Planned::Needs { .. } => Err(error::own("no plan").into()),
+            Planned::Needs { .. } | Planned::NeedsIds { .. } => Err(error::own("no plan").into()),
         }
     }
 
@@ -321,6 +353,8 @@ impl Session {
         self.sit_for_single(&name).await?;
         self.release_diagnostics(sniffed.effects).await?;
         self.note_single(name);
+        self.forget_error();
+        let begun = self.begun_here();
         let text: Rc<[u8]> = part.sql.as_slice().into();
         let key = key_of(&text, &binding.state, binding.typed);
         let mut attempt = Attempt::default();
@@ -382,7 +416,8 @@ impl Session {
                 Ran::Done(mut end) => {
                     self.note_last_insert_id(&mut end, sniffed, &[&text]);
                     self.finish(lease, end, sniffed, &text);
-                    return self.after_single().await;
+                    self.after_single().await?;
+                    return self.check_transaction(begun).await;
                 }
                 Ran::NotRun => {
                     self.forget(lease);

@@ -37,6 +37,8 @@ impl Session {
             Failure::Refused { error, .. } => error,
             Failure::Client => return Told::End(End::ClientGone),
             Failure::Stopped => error::query_interrupted(),
+            Failure::Overdue => error::execution_time_exceeded(self.dialect.mariadb),
+            Failure::OverLimit { by_rows } => self.result_is_cut(by_rows),
             Failure::Merge(cause) => error::own(&cause.to_string()),
             Failure::Lost { part, cause } => {
                 tracing::warn!(part, %cause, "a server was lost under a statement on several shards");

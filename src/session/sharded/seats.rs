@@ -117,6 +117,9 @@ impl Session {
     /// Back to the user's own seat after a statement.
     pub(super) fn go_home(&mut self) {
         self.take_seat(None);
+        if let Some(sharded) = self.sharded.as_mut() {
+            sharded.until = None;
+        }
         let in_transaction = self.pins.contains(Pins::TRANSACTION)
             || self
                 .sharded

@@ -3,7 +3,7 @@ use super::reply::Told;
 use super::used::Used;
 use super::Session;
 use crate::config::CrossShard;
-use crate::scatter::{Counting, Failure};
+use crate::scatter::Failure;
 use crate::session::commands::NEUTRAL;
 use crate::session::lease::Attempt;
 use crate::session::pins::Pins;
@@ -95,7 +95,7 @@ impl Session {
 
     async fn run_on(&mut self, used: &mut Used) -> Result<(), Failure> {
         let one = std::slice::from_mut(used);
-        self.run_totals(one, Counting::All).await.map(drop)
+        self.run_firmly(one).await.map(drop)
     }
 
     /// COMMIT or ROLLBACK on all seats but the user's own, where it then runs as it came. An error: the transaction is
@@ -123,6 +123,9 @@ impl Session {
             };
             let told = self.explain_failure(failure, &[]);
             self.abandon_transaction().await?;
+            if !done.is_empty() && verb == Verb::Commit {
+                self.shared.stats.partial_commits.add(1);
+            }
             return Err(match told {
                 Told::Error(cause) if !done.is_empty() && verb == Verb::Commit => {
                     error::own(&format!(
@@ -150,7 +153,7 @@ impl Session {
     }
 
     /// ROLLBACK wherever something is open, the user's own seat included.
-    async fn abandon_transaction(&mut self) -> Result<(), End> {
+    pub(super) async fn abandon_transaction(&mut self) -> Result<(), End> {
         loop {
             let group = match self.next_open() {
                 Some(group) => group,
@@ -178,7 +181,40 @@ impl Session {
         Ok(())
     }
 
-    fn transaction_over(&mut self) {
+    /// After a statement on the seat that is taken: where it failed in a transaction over several groups, and its server has
+    /// rolled that back (a deadlock), it is over on the others too, as on a single server. `begun`: it was open there.
+    pub(super) async fn check_transaction(&mut self, begun: bool) -> Result<(), Told> {
+        let failed = self.sharded.as_ref().map_or(0, |s| s.error);
+        let elsewhere = || {
+            let parked = self.sharded.iter().flat_map(|s| s.parked_in_transaction());
+            parked.count() > 0
+        };
+        if failed == 0 || !elsewhere() {
+            return Ok(());
+        }
+        let mut over = failed == super::fanout::DEADLOCK;
+        if begun && !over {
+            let Some(lease) = self.held.take() else {
+                return Ok(());
+            };
+            let mut used = Used::new(self.active_seat(), lease, true);
+            used.write_ping();
+            over = self.ends_transaction(&mut used).await;
+            self.give_back(used)?;
+        }
+        if over {
+            self.abandon_transaction().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server of the seat that is taken has a transaction open, by its last word.
+    pub(super) fn begun_here(&self) -> bool {
+        let held = self.held.as_ref();
+        held.is_some_and(|lease| lease.status & crate::wire::status::IN_TRANS != 0)
+    }
+
+    pub(super) fn transaction_over(&mut self) {
         if let Some(sharded) = self.sharded.as_mut() {
             sharded.begin = None;
             sharded.savepoints.clear();

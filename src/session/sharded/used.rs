@@ -88,6 +88,18 @@ impl Used {
         self.silent += 1;
     }
 
+    /// Asks for the connection's status flags; leaves warnings where they are.
+    pub fn write_ping(&mut self) {
+        frame(&[crate::wire::command::PING], 0, &mut self.framed);
+        self.silent += 1;
+    }
+
+    /// Its server has the client's transaction open, by its last word.
+    pub fn is_in_transaction(&self) -> bool {
+        let last = self.end.status.unwrap_or(self.lease.status);
+        last & status::IN_TRANS != 0
+    }
+
     /// Hands over what was written.
     pub fn branch(&mut self) -> Branch<'_> {
         self.lease.after = After::Close;
@@ -162,6 +174,7 @@ impl Session {
     ) -> Result<(), Told> {
         for used in used {
             self.take_seat(used.seat.as_deref());
+            self.uses_server(&used.lease);
             for part in used.parts.clone() {
                 let text: Rc<[u8]> = fanout.parts[part].sql.as_slice().into();
                 let key = key_of(&text, &binding.state, binding.typed);

@@ -27,6 +27,7 @@ fn planner(request: &Request<'_>) -> Result<Planned, Refusal> {
             parts: vec![part(1), part(2)],
             writes,
             answer,
+            ids: Vec::new(),
         }))
     };
     let merge = |limit| Merge {
@@ -92,13 +93,13 @@ fn changed(rows: u64) -> Answer {
 fn shard(answer: impl Fn(&str) -> Option<Answer> + Send + Sync + 'static) -> Mock {
     let open = AtomicBool::new(false);
     mock(move |kind, text| {
-        if kind != command::QUERY {
-            return None;
-        }
-        match text {
-            "START TRANSACTION" | "BEGIN" => open.store(true, SeqCst),
-            "COMMIT" | "ROLLBACK" => open.store(false, SeqCst),
-            _ => {}
+        match (kind, text) {
+            (command::QUERY, "START TRANSACTION" | "BEGIN") => open.store(true, SeqCst),
+            (command::QUERY, "COMMIT" | "ROLLBACK") => open.store(false, SeqCst),
+            (command::QUERY, text) if text.contains("deadlock") => open.store(false, SeqCst),
+            (command::QUERY, _) => {}
+            (command::PING, _) => return open.load(SeqCst).then(in_transaction),
+            _ => return None,
         }
         answer(text).or_else(|| open.load(SeqCst).then(in_transaction))
     })
@@ -304,6 +305,62 @@ fn with_best_effort_a_transaction_uses_several_groups_and_commits_on_each() {
         }
         assert_eq!(client.query("/*g2*/ UPDATE poison").await, 1158);
         assert_eq!(client.receive().await, None, "the session ends");
+    });
+}
+
+/// How often the whole transaction was.
+fn rolled_back(mock: &Mock) -> usize {
+    seen(mock).iter().filter(|c| *c == "3 ROLLBACK").count()
+}
+
+#[test]
+fn a_deadlock_on_one_group_ends_the_transaction_on_all() {
+    run(|| async {
+        let refuses = |t: &str| match t {
+            t if t.contains("deadlock") => Some(Answer::Error(1213)),
+            t if t.contains("too late") => Some(Answer::Error(1205)),
+            t if t.contains("twice") => Some(Answer::Error(1062)),
+            _ => None,
+        };
+        let (home, one, two) = (shard(|_| None), shard(refuses), shard(refuses));
+        let world = World::of_groups(&[&home, &one, &two], |p| {
+            p.cross_shard = CrossShard::BestEffort;
+        });
+        world.shared.plan_with(planner);
+        let mut client = world.client().await;
+        let begun = ["BEGIN", "/*g1*/ UPDATE t", "/*g2*/ UPDATE t"];
+        // an error that leaves the transaction open
+        for sql in begun {
+            assert_eq!(client.query(sql).await, 0, "{sql}");
+        }
+        assert_eq!(client.query("/*g2*/ UPDATE twice").await, 1062);
+        assert_eq!(client.query("/*change*/ UPDATE twice").await, 1062);
+        assert_eq!(client.query("COMMIT").await, 0);
+        for mock in [&home, &one, &two] {
+            assert_eq!((mock.saw("3 COMMIT"), rolled_back(mock)), (1, 0));
+        }
+        // the server's code says so, or its flags, of one statement on one server or on several
+        let ends = [
+            "/*g2*/ UPDATE deadlock",
+            "/*g2*/ UPDATE deadlock too late",
+            "/*change*/ UPDATE deadlock",
+            "/*all*/ SELECT deadlock",
+        ];
+        for (at, ends) in ends.iter().enumerate() {
+            for sql in begun {
+                assert_eq!(client.query(sql).await, 0, "{sql}");
+            }
+            assert_ne!(client.query(ends).await, 0, "{ends}");
+            // what is rolled back is so before the next statement runs, which is in no transaction
+            assert_eq!(client.query("/*g1*/ UPDATE t SET after = 1").await, 0);
+            assert_eq!(rolled_back(&home), at + 1, "{ends}");
+            let after = "3 /*g1*/ UPDATE t SET after = 1 ON g1";
+            assert_eq!(seen(&one).last().map(String::as_str), Some(after), "{ends}");
+        }
+        for mock in [&home, &one, &two] {
+            assert_eq!(mock.saw("3 COMMIT"), 1);
+        }
+        assert!(rolled_back(&one) > 0);
     });
 }
 

@@ -1,19 +1,27 @@
-//! EXPLAIN ROUTE [FOR USER name | FOR GROUP name] statement: what the sniffer and the router decide,
-//! and why. Nothing is sent to a server.
+//! EXPLAIN ROUTE [FOR USER name | FOR GROUP name] statement: what the sniffer, the planner and the router decide,
+//! and why. Nothing is run; a worker may ask a server for the columns of sharded tables.
 
 use super::unknown;
 use crate::admin::sql::answer::{Answer, Table};
+use crate::admin::sql::session::Session;
 use crate::admin::sql::statement;
 use crate::control::{Handle, View};
 use crate::route::{route, Context, Decision, Reason, Route};
 use crate::sniff::{sniff, Dialect, Effects, Hint, Sniffed};
 use crate::topology::Group;
 use crate::wire::error;
+use crate::worker::mailbox::{Message, RouteAnswer, RouteQuestion};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-pub fn run(handle: &Handle, rest: &str) -> Answer {
-    let view = handle.view();
-    let (group, sql) = match choose_group(&view, rest) {
+/// A worker may ask servers for the columns of several tables.
+const PLAN_DEADLINE: Duration = Duration::from_secs(10);
+
+pub async fn run(session: &Session, rest: &str) -> Answer {
+    let view = session.handle.view();
+    let (group, user, sql) = match choose_group(&view, rest) {
         Ok(chosen) => chosen,
         Err(why) => return Answer::Refused(error::own(&why)),
     };
@@ -21,6 +29,30 @@ pub fn run(handle: &Handle, rest: &str) -> Answer {
         return Answer::Refused(unknown("EXPLAIN ROUTE"));
     }
     let sniffed = sniff(sql.as_bytes(), true, dialect(&group));
+    let group = if view.snapshot.shards.is_empty() {
+        group
+    } else {
+        let question = RouteQuestion {
+            user,
+            group: group.name.clone(),
+            schema: session.schema.clone(),
+            sql: sql.to_owned(),
+        };
+        match plan(&session.handle, question).await {
+            Some(RouteAnswer::Whole(name)) => {
+                let groups = &view.snapshot.groups;
+                groups
+                    .iter()
+                    .find(|g| g.name == name)
+                    .unwrap_or(&group)
+                    .clone()
+            }
+            Some(RouteAnswer::Rows(rows)) => {
+                return Answer::Rows(planned_table(&group, &sniffed, rows))
+            }
+            None => return Answer::Refused(error::own("no worker answered in time; try again")),
+        }
+    };
     // A session that holds nothing and has not written of late, at a time far from any write.
     let context = Context {
         now: u64::MAX / 2,
@@ -30,8 +62,21 @@ pub fn run(handle: &Handle, rest: &str) -> Answer {
     Answer::Rows(table(&group, &sniffed, &decision))
 }
 
-/// The group that the statement would go to, and the statement; Err: no such user or group.
-fn choose_group<'a>(view: &View, rest: &'a str) -> Result<(Arc<Group>, &'a str), String> {
+/// What the planner of a worker says.
+async fn plan(handle: &Handle, question: RouteQuestion) -> Option<RouteAnswer> {
+    let (sender, answered) = oneshot::channel();
+    // the asker may have gone: then nobody wants the answer
+    let reply = Box::new(move |answer| drop(sender.send(answer)));
+    let worker = handle.mailboxes().first()?;
+    worker.send(Message::Route(question, reply));
+    timeout(PLAN_DEADLINE, answered).await.ok()?.ok()
+}
+
+/// Group, user if one was named, statement.
+type Chosen<'a> = (Arc<Group>, Option<String>, &'a str);
+
+/// The group of the user, and the statement; Err: no such user or group.
+fn choose_group<'a>(view: &View, rest: &'a str) -> Result<Chosen<'a>, String> {
     let groups = &view.snapshot.groups;
     let quote = "a quote does not end";
     if let Some(rest) = statement::after(rest, "for user") {
@@ -39,16 +84,16 @@ fn choose_group<'a>(view: &View, rest: &'a str) -> Result<(Arc<Group>, &'a str),
         let user = view.snapshot.users.get(name.as_str());
         let group = user.and_then(|user| groups.get(user.group));
         let group = group.ok_or_else(|| format!("no user '{name}' is configured"))?;
-        return Ok((group.clone(), sql.trim_start()));
+        return Ok((group.clone(), Some(name), sql.trim_start()));
     }
     if let Some(rest) = statement::after(rest, "for group") {
         let (name, sql) = statement::string(rest).ok_or(quote)?;
         let group = groups.iter().find(|group| group.name == name);
         let group = group.ok_or_else(|| format!("no group '{name}' is configured"))?;
-        return Ok((group.clone(), sql.trim_start()));
+        return Ok((group.clone(), None, sql.trim_start()));
     }
     let first = groups.first().ok_or("no group is configured")?;
-    Ok((first.clone(), rest))
+    Ok((first.clone(), None, rest))
 }
 
 fn dialect(group: &Group) -> Dialect {
@@ -73,7 +118,16 @@ fn version(text: &str) -> u32 {
         .fold(0u32, |sum, n| sum.saturating_mul(100).saturating_add(*n))
 }
 
-fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
+fn planned_table(group: &Group, sniffed: &Sniffed, rows: Vec<(String, String)>) -> Table {
+    let mut table = statement_table(group, sniffed);
+    for (what, value) in rows {
+        table.push([what, value]);
+    }
+    table
+}
+
+/// What is known of the statement alone.
+fn statement_table(group: &Group, sniffed: &Sniffed) -> Table {
     let hint = match sniffed.hint {
         None => "none",
         Some(Hint::Primary) => "primary",
@@ -84,12 +138,6 @@ fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
         .iter_names()
         .map(|(name, _)| name.to_lowercase())
         .collect();
-    let (target, server) = match decision.route {
-        Route::Held => ("held", None),
-        Route::Primary(i) => ("primary", group.servers.get(i)),
-        Route::Replica(i) => ("replica", group.servers.get(i)),
-        Route::NoPrimary => ("none: waits for a primary", None),
-    };
     let mut table = Table::new(&["what", "value"]);
     table.push(["group".into(), group.name.clone()]);
     table.push(["verb".into(), format!("{:?}", sniffed.verb).to_uppercase()]);
@@ -99,6 +147,17 @@ fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
     ]);
     table.push(["effects".into(), effects.join(", ")]);
     table.push(["hint".into(), hint.into()]);
+    table
+}
+
+fn table(group: &Group, sniffed: &Sniffed, decision: &Decision) -> Table {
+    let mut table = statement_table(group, sniffed);
+    let (target, server) = match decision.route {
+        Route::Held => ("held", None),
+        Route::Primary(i) => ("primary", group.servers.get(i)),
+        Route::Replica(i) => ("replica", group.servers.get(i)),
+        Route::NoPrimary => ("none: waits for a primary", None),
+    };
     table.push(["route".into(), target.into()]);
     table.push([
         "server".into(),

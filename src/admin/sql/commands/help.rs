@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 15] = [
+const COMMANDS: [(&str, &str); 18] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -40,6 +40,18 @@ const COMMANDS: [(&str, &str); 15] = [
     (
         "EXPLAIN ROUTE [FOR USER name | FOR GROUP name] statement",
         "where it would go, and why",
+    ),
+    (
+        "SHOW JOBS",
+        "changes of sharded tables' definitions that some shards lack",
+    ),
+    (
+        "RESUME JOB number",
+        "runs such a change where it is missing",
+    ),
+    (
+        "CANCEL JOB number",
+        "gives such a change up; what is done stays",
     ),
     (
         "KILL [QUERY] id",

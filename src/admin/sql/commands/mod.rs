@@ -5,6 +5,7 @@ mod config;
 mod digests;
 mod explain;
 mod help;
+mod jobs;
 mod kill;
 mod latency;
 mod limits;
@@ -26,7 +27,7 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     let handle = &session.handle;
     // with its comments: the statement's hints are in them
     if let Some(rest) = statement::after(statement::trim(sql), "explain route") {
-        return explain::run(handle, rest);
+        return explain::run(session, rest).await;
     }
     let sql = &client::plain(sql);
     if let Some(rest) = statement::after(sql, "kill") {
@@ -51,11 +52,19 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     if let Some(rest) = statement::after(sql, "set user") {
         return limits::set(handle, rest).await;
     }
+    if let Some(rest) = statement::after(sql, "resume job") {
+        return jobs::resume(handle, rest).await;
+    }
+    if let Some(rest) = statement::after(sql, "cancel job") {
+        return jobs::cancel(handle, rest).await;
+    }
     let is = |words| statement::is(sql, words);
     if is("show servers") {
         servers::run(handle)
     } else if is("show pools") {
         pools::run(handle).await
+    } else if is("show jobs") {
+        jobs::show(handle).await
     } else if is("show limits") {
         limits::show(handle).await
     } else if is("show workers") {

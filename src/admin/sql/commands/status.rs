@@ -10,7 +10,7 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 34] = counters![
+const COUNTERS: [Counter; 37] = counters![
     clients,
     clients_accepted,
     clients_refused,
@@ -22,6 +22,9 @@ const COUNTERS: [Counter; 34] = counters![
     turns_to_primary,
     turns_to_replica,
     turns_local,
+    turns_fanned_out,
+    turns_gathered,
+    partial_commits,
     turns_failed,
     audit_records,
     audit_dropped,

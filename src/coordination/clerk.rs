@@ -1,0 +1,109 @@
+//! The store's thread, and what it is asked.
+use super::job::Job;
+use super::store::{Store, StoreError};
+use std::path::Path;
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+
+/// Called on the store's thread with the answer; must not block (post it to a worker).
+pub type Reply<T> = Box<dyn FnOnce(Result<T, String>) + Send>;
+
+/// Questions under way; one more is refused.
+const QUEUE: usize = 1024;
+
+/// What the store is asked.
+pub enum Ask {
+    /// See [`Store::take_ids`].
+    Ids {
+        table: String,
+        count: u64,
+        floor: Option<u64>,
+        reply: Reply<Option<u64>>,
+    },
+    /// A new job; its number.
+    Begin(Job, Reply<u64>),
+    Note(Job, Reply<()>),
+    /// All that are not done, and whether each runs now.
+    Jobs(Reply<Vec<(Job, bool)>>),
+    /// See [`Store::claim`].
+    Claim(u64, Reply<Job>),
+    Release(u64),
+    /// Whether there was such a job.
+    Forget(u64, Reply<bool>),
+}
+
+/// Asks the store's thread. Cheap to clone; usable from any thread.
+#[derive(Clone)]
+pub struct Clerk(SyncSender<Ask>);
+
+impl Clerk {
+    /// Opens the store and starts its thread, which ends when the last clerk is gone.
+    ///
+    /// # Errors
+    /// See [`Store::open`].
+    pub fn start(folder: &Path) -> Result<Clerk, StoreError> {
+        let store = Store::open(folder)?;
+        let (sender, asked) = sync_channel(QUEUE);
+        let thread = std::thread::Builder::new().name("store".into());
+        let started = thread.spawn(move || run(store, &asked));
+        started.map_err(|cause| StoreError::File {
+            file: "the store's thread".into(),
+            cause,
+        })?;
+        Ok(Clerk(sender))
+    }
+
+    /// Never blocks. The reply is called in any case, here if the question cannot be put.
+    pub fn ask(&self, ask: Ask) {
+        let refused = match self.0.try_send(ask) {
+            Ok(()) => return,
+            Err(TrySendError::Full(ask)) => (ask, "the store's disk is too slow: try again"),
+            Err(TrySendError::Disconnected(ask)) => (ask, "the store has ended: see the log"),
+        };
+        refuse(refused.0, refused.1);
+    }
+}
+
+fn refuse(ask: Ask, why: &str) {
+    let why = why.to_string();
+    match ask {
+        Ask::Ids { reply, .. } => reply(Err(why)),
+        Ask::Begin(_, reply) => reply(Err(why)),
+        Ask::Note(_, reply) => reply(Err(why)),
+        Ask::Jobs(reply) => reply(Err(why)),
+        Ask::Claim(_, reply) => reply(Err(why)),
+        Ask::Release(_) => tracing::error!(why, "a job could not be released"),
+        Ask::Forget(_, reply) => reply(Err(why)),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a thread that may block")]
+fn run(mut store: Store, asked: &Receiver<Ask>) {
+    while let Ok(ask) = asked.recv() {
+        match ask {
+            Ask::Ids {
+                table,
+                count,
+                floor,
+                reply,
+            } => reply(told(store.take_ids(&table, count, floor))),
+            Ask::Begin(job, reply) => reply(told(store.begin(job))),
+            Ask::Note(job, reply) => reply(told(store.note(job))),
+            Ask::Jobs(reply) => {
+                let jobs = store.jobs().into_iter();
+                reply(Ok(jobs
+                    .map(|job| (job.clone(), store.is_claimed(job.id)))
+                    .collect()));
+            }
+            Ask::Claim(id, reply) => reply(store.claim(id)),
+            Ask::Release(id) => store.release(id),
+            Ask::Forget(id, reply) => reply(told(store.forget(id))),
+        }
+    }
+}
+
+fn told<T>(result: Result<T, StoreError>) -> Result<T, String> {
+    result.map_err(|error| {
+        tracing::error!(%error, "the store");
+        format!("the store: {error}")
+    })
+}

@@ -1,0 +1,403 @@
+//! Changes of a sharded or broadcast table's definition → the statement for each shard: the client's text with the tables'
+//! names replaced, found token by token.
+use super::bind::{place, shown, Place};
+use super::edit::quoted;
+use super::request::Request;
+use super::types::{Definition, Part, Plan, Refusal};
+use crate::sniff::lexer::{Kind, Lexer};
+use crate::topology::shards::{self, Shard, Table};
+
+/// The plan of a CREATE, ALTER, DROP or TRUNCATE; none: no statement that is understood here.
+///
+/// # Errors
+/// It would take the key away, rename the table, or read what is not on every shard's group.
+pub(super) fn plan(request: &Request<'_>) -> Result<Option<Plan>, Refusal> {
+    let tokens = Tokens::read(request);
+    let Some((target, what)) = tokens.target() else {
+        return Ok(None);
+    };
+    let (Place::Sharded(at) | Place::Broadcast(at)) = target.place(request)? else {
+        return Ok(None);
+    };
+    let Some(table) = request.map.table(at) else {
+        return Ok(None);
+    };
+    let change = Change {
+        request,
+        tokens: &tokens,
+        table,
+        target,
+        what,
+    };
+    change.check()?;
+    let others = change.others()?;
+    let parts = copies(table)
+        .iter()
+        .enumerate()
+        .map(|(shard, copy)| change.part(shard, copy, &others))
+        .collect::<Result<Vec<Part>, Refusal>>()?;
+    Ok(Some(Plan::Definition(Definition {
+        schema: table.schema.clone(),
+        table: table.name.clone(),
+        drops: what == What::Drop,
+        parts,
+    })))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Create,
+    Alter,
+    Drop,
+    Truncate,
+    Index,
+}
+
+/// A table's name in the text.
+#[derive(Debug, Clone)]
+pub(super) struct Name {
+    pub schema: Option<String>,
+    pub name: String,
+    pub start: usize,
+    pub end: usize,
+    /// Number of the token behind it.
+    pub next: usize,
+}
+
+impl Name {
+    pub fn place(&self, request: &Request<'_>) -> Result<Place, Refusal> {
+        place(request, self.schema.as_deref(), &self.name)
+    }
+}
+
+/// All tokens of a statement.
+pub(super) struct Tokens {
+    pub list: Vec<Token>,
+}
+
+pub(super) struct Token {
+    pub kind: Kind,
+    /// A quoted name without its quotes.
+    pub text: String,
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Tokens {
+    pub fn read(request: &Request<'_>) -> Tokens {
+        let mut lexer = Lexer::new(request.sql, request.dialect);
+        let mut list = Vec::new();
+        loop {
+            let token = lexer.next();
+            if token.kind == Kind::End {
+                return Tokens { list };
+            }
+            list.push(Token {
+                kind: token.kind,
+                text: String::from_utf8_lossy(lexer.bytes(&token)).into_owned(),
+                start: token.start,
+                end: token.end,
+            });
+        }
+    }
+
+    pub fn is(&self, at: usize, word: &str) -> bool {
+        let token = self.list.get(at);
+        token.is_some_and(|t| t.kind == Kind::Word && t.text.eq_ignore_ascii_case(word))
+    }
+
+    fn mark(&self, at: usize, mark: u8) -> bool {
+        self.list
+            .get(at)
+            .is_some_and(|t| t.kind == Kind::Mark(mark))
+    }
+
+    /// Behind as many of these words as are there.
+    pub fn skip(&self, mut at: usize, words: &[&str]) -> usize {
+        while words.iter().any(|word| self.is(at, word)) {
+            at += 1;
+        }
+        at
+    }
+
+    pub fn identifier(&self, at: usize) -> Option<&Token> {
+        let token = self.list.get(at)?;
+        matches!(token.kind, Kind::Word | Kind::Quoted).then_some(token)
+    }
+
+    pub fn name(&self, at: usize) -> Option<Name> {
+        let first = self.identifier(at)?;
+        let second = self.mark(at + 1, b'.').then(|| self.identifier(at + 2));
+        let (schema, name, next) = match second {
+            Some(second) => (Some(first.text.clone()), second?, at + 3),
+            None => (None, first, at + 1),
+        };
+        Some(Name {
+            schema,
+            name: name.text.clone(),
+            start: first.start,
+            end: name.end,
+            next,
+        })
+    }
+
+    /// The table that the statement changes.
+    fn target(&self) -> Option<(Name, What)> {
+        const IF: [&str; 3] = ["if", "not", "exists"];
+        if self.is(0, "truncate") {
+            return Some((self.name(self.skip(1, &["table"]))?, What::Truncate));
+        }
+        let (create, drop) = (self.is(0, "create"), self.is(0, "drop"));
+        let at = self.skip(1, &["or", "replace", "online", "offline", "ignore"]);
+        if self.is(at, "table") && (create || drop || self.is(0, "alter")) {
+            let what = match (create, drop) {
+                (true, _) => What::Create,
+                (_, true) => What::Drop,
+                _ => What::Alter,
+            };
+            return Some((self.name(self.skip(at + 1, &IF))?, what));
+        }
+        let at = self.skip(at, &["unique", "fulltext", "spatial"]);
+        if self.is(at, "index") && (create || drop) {
+            // the index's own name may be any word, ON among them where it is quoted
+            let on = (at + 1..self.list.len()).find(|at| self.is(*at, "on"))?;
+            return Some((self.name(on + 1)?, What::Index));
+        }
+        None
+    }
+}
+
+/// One statement and the table that it changes.
+struct Change<'a> {
+    request: &'a Request<'a>,
+    tokens: &'a Tokens,
+    table: &'a Table,
+    target: Name,
+    what: What,
+}
+
+/// Another table that the statement names.
+struct Other<'a> {
+    name: Name,
+    table: &'a Table,
+}
+
+impl<'a> Change<'a> {
+    fn check(&self) -> Result<(), Refusal> {
+        let tokens = self.tokens;
+        let rest = self.target.next..tokens.list.len();
+        if self.what == What::Drop && tokens.mark(self.target.next, b',') {
+            return Err(self.refuse("several tables in one DROP TABLE", "drop them one by one"));
+        }
+        for at in rest {
+            if tokens
+                .list
+                .get(at)
+                .is_some_and(|t| t.kind == Kind::Semicolon)
+                && at + 1 < tokens.list.len()
+            {
+                return Err(self.refuse("several statements in one", "send them one by one"));
+            }
+            if self.what == What::Alter {
+                self.check_alter(at)?;
+            }
+            if self.what == What::Create && tokens.is(at, "select") {
+                let what = "CREATE TABLE … SELECT";
+                return Err(self.refuse(what, "create the table, then insert the rows"));
+            }
+            self.check_constraint(at)?;
+        }
+        if self.what == What::Create {
+            self.check_columns()?;
+        }
+        Ok(())
+    }
+
+    /// What ALTER TABLE must not do: take the key away, move or rename the table.
+    fn check_alter(&self, at: usize) -> Result<(), Refusal> {
+        let tokens = self.tokens;
+        if tokens.is(at, "exchange") {
+            return Err(self.refuse("EXCHANGE PARTITION", "do it on each server"));
+        }
+        let takes = ["drop", "change", "rename"]
+            .iter()
+            .any(|w| tokens.is(at, w));
+        if !takes {
+            return Ok(());
+        }
+        let other = [
+            "index",
+            "key",
+            "primary",
+            "foreign",
+            "constraint",
+            "check",
+            "partition",
+        ];
+        if other.iter().any(|word| tokens.is(at + 1, word)) {
+            return Ok(());
+        }
+        let named = tokens.skip(at + 1, &["column", "if", "exists"]);
+        let is_column = named > at + 1 && tokens.is(at + 1, "column");
+        if tokens.is(at, "rename") && !is_column {
+            let remedy = "give the rule another name in the configuration, and rename the shards' tables on each server";
+            return Err(self.refuse("a new name for the table, which its rule names", remedy));
+        }
+        let key = self.key().unwrap_or_default();
+        match tokens.identifier(named) {
+            Some(column) if column.text.eq_ignore_ascii_case(key) => Err(self.refuse(
+                &format!("an ALTER TABLE that takes {key}, the sharding key, away"),
+                "its name and place are the rule's",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names of foreign keys and checks are one a database: two shards in one would collide.
+    fn check_constraint(&self, at: usize) -> Result<(), Refusal> {
+        let tokens = self.tokens;
+        if !tokens.is(at, "constraint") || tokens.is(at.wrapping_sub(1), "drop") {
+            return Ok(());
+        }
+        let named = tokens.identifier(at + 1).is_some();
+        let kind = at + 2;
+        let shared = tokens.is(kind, "foreign") || tokens.is(kind, "check");
+        let copies = copies(self.table);
+        let together = copies.iter().enumerate().any(|(n, a)| {
+            let mut before = copies.iter().take(n);
+            before.any(|b| a.group == b.group && a.schema == b.schema)
+        });
+        if named && shared && together {
+            let what = "a constraint's name, which two shards in one database cannot both have";
+            return Err(self.refuse(what, "leave the name out"));
+        }
+        Ok(())
+    }
+
+    /// A sharded table has its key.
+    fn check_columns(&self) -> Result<(), Refusal> {
+        let Some(key) = self.key() else {
+            return Ok(());
+        };
+        if !self.tokens.mark(self.target.next, b'(') || self.tokens.is(self.target.next + 1, "like")
+        {
+            return Ok(());
+        }
+        let mut depth = 0;
+        for at in self.target.next..self.tokens.list.len() {
+            let begins = self.tokens.mark(at, b'(') || self.tokens.mark(at, b',');
+            depth += usize::from(self.tokens.mark(at, b'('));
+            if self.tokens.mark(at, b')') {
+                depth -= 1;
+            }
+            let column = self.tokens.identifier(at + 1);
+            if begins && depth == 1 && column.is_some_and(|c| c.text.eq_ignore_ascii_case(key)) {
+                return Ok(());
+            }
+        }
+        Err(self.refuse(
+            &format!("a CREATE TABLE without {key}, the sharding key"),
+            "add the column",
+        ))
+    }
+
+    fn key(&self) -> Option<&'a str> {
+        match &self.table.kind {
+            shards::Kind::Sharded(sharding) => Some(&sharding.key),
+            _ => None,
+        }
+    }
+
+    /// Tables behind LIKE and REFERENCES.
+    fn others(&self) -> Result<Vec<Other<'a>>, Refusal> {
+        let tokens = self.tokens;
+        let mut others = Vec::new();
+        for at in self.target.next..tokens.list.len() {
+            let like = self.what == What::Create
+                && tokens.is(at, "like")
+                && (at == self.target.next || at == self.target.next + 1);
+            if !like && !tokens.is(at, "references") {
+                continue;
+            }
+            let Some(name) = tokens.name(at + 1) else {
+                continue;
+            };
+            match name.place(self.request)? {
+                Place::Sharded(rule) | Place::Broadcast(rule) => {
+                    let table = self.request.map.table(rule);
+                    others.extend(table.map(|table| Other { name, table }));
+                }
+                Place::Group(_) => {
+                    let what = format!("{}, which is not on every shard's group", name.name);
+                    return Err(self.refuse(&what, "make it a broadcast table, or leave it out"));
+                }
+            }
+        }
+        Ok(others)
+    }
+
+    fn part(&self, shard: usize, copy: &Shard, others: &[Other<'_>]) -> Result<Part, Refusal> {
+        let mut edits = vec![(self.target.start, self.target.end, full_name(copy))];
+        for other in others {
+            let there = self.there(shard, copy, other.table)?;
+            edits.push((other.name.start, other.name.end, full_name(there)));
+        }
+        let (mut sql, mut at) = (Vec::new(), 0);
+        for (start, end, name) in edits {
+            sql.extend_from_slice(self.request.sql.get(at..start).unwrap_or_default());
+            sql.extend_from_slice(name.as_bytes());
+            at = end;
+        }
+        sql.extend_from_slice(self.request.sql.get(at..).unwrap_or_default());
+        Ok(Part {
+            group: copy.group,
+            shard,
+            sql,
+            parameters: Vec::new(),
+        })
+    }
+
+    /// Another table's part in the shard.
+    fn there<'t>(
+        &self,
+        shard: usize,
+        copy: &Shard,
+        other: &'t Table,
+    ) -> Result<&'t Shard, Refusal> {
+        let found = match (&self.table.kind, &other.kind) {
+            (shards::Kind::Sharded(mine), shards::Kind::Sharded(theirs))
+                if mine.is_bound_to(theirs) =>
+            {
+                theirs.shards.get(shard)
+            }
+            (_, shards::Kind::Broadcast(copies)) => copies.iter().find(|c| c.group == copy.group),
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            let what = format!(
+                "{}, whose rows do not meet this table's in each shard",
+                other.shown()
+            );
+            self.refuse(&what, "leave it out")
+        })
+    }
+
+    fn refuse(&self, what: &str, remedy: &str) -> Refusal {
+        Refusal::new(format!(
+            "{}; not supported: {what}; {remedy}",
+            shown(self.table)
+        ))
+    }
+}
+
+pub(super) fn copies(table: &Table) -> &[Shard] {
+    match &table.kind {
+        shards::Kind::Sharded(sharding) => &sharding.shards,
+        shards::Kind::Broadcast(copies) => copies,
+        shards::Kind::Placed(_) => &[],
+    }
+}
+
+pub(super) fn full_name(shard: &Shard) -> String {
+    format!("{}.{}", quoted(&shard.schema), quoted(&shard.table))
+}
