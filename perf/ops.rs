@@ -265,6 +265,7 @@ fn group() -> Group {
             },
             tls: None,
             budget: Arc::new(Budget::new(200)),
+            proxy_protocol: None,
         })
     };
     Group {

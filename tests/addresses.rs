@@ -363,3 +363,100 @@ fn an_address_whose_logins_fail_waits_longer_each_time_and_nobody_else_does() {
     assert_eq!(code(&refused), 1045);
     proxy.client().query_drop("SELECT 1").expect("at once");
 }
+
+/// On a server that takes PROXY headers from here.
+#[test]
+fn servers_are_told_whose_connections_they_have() {
+    needs!(the_proxy);
+    let cluster = Cluster::start_with(0, &["--proxy-protocol-networks=127.0.0.0/8"]);
+    cluster.primary().run(&[
+        "GRANT SELECT ON mysql.* TO monitor@'%'",
+        "CREATE USER near@'10.1.2.%' IDENTIFIED BY 'nearpw'",
+        "GRANT SELECT ON app.* TO near@'10.1.2.%'",
+    ]);
+    let mut config = ProxyConfig::new(&cluster);
+    config.group = "accounts = \"server\"\nproxy_protocol = \"v2\"".into();
+    let proxy = config.start();
+    set_listener(&proxy, "proxy_protocol = [\"127.0.0.1\"]");
+    let from = |address: &str, login: &Login| -> Result<RawClient, Refused> {
+        let family = if address.contains(':') {
+            "TCP6"
+        } else {
+            "TCP4"
+        };
+        let header = format!("PROXY {family} {address} {address} 7 3306\r\n");
+        let mut client = after(&proxy, &[header.as_bytes()])?;
+        client.finish_login(login)?;
+        Ok(client)
+    };
+    let seen = |client: &mut RawClient| -> String {
+        let reply = client.query("SELECT USER()").expect("connected");
+        let user = reply.values()[0][0].clone().unwrap_or_default();
+        user.split('@').nth(1).unwrap_or_default().to_string()
+    };
+    wait_until("the listener takes headers", || {
+        from("10.1.2.3", &Login::default()).is_ok()
+    });
+    // a connection of many clients is Umpire's own, in both versions
+    for version in ["v2", "v1"] {
+        let text = proxy.config_text();
+        proxy.write_config_text(&text.replace(
+            "proxy_protocol = \"v2\"",
+            &format!("proxy_protocol = {version:?}"),
+        ));
+        let answer = proxy.ask_admin("RELOAD");
+        assert!(answer.is_empty(), "{answer:?}");
+        for address in ["10.1.2.3", "2001:db8::7"] {
+            let mut client = from(address, &Login::default()).expect("the server takes the header");
+            let host = seen(&mut client);
+            assert!(
+                host.starts_with("127.0.0.1") || host.starts_with("localhost"),
+                "{host}"
+            );
+        }
+        let refused = from(
+            "10.1.2.3",
+            &Login::default().user("near", "nearpw").schema(None),
+        );
+        let error = refused.err().expect("the server sees Umpire").server();
+        assert!(error.message.contains("sees Umpire's host"), "{error:?}");
+    }
+    // or each has its client's address, and no other client's
+    for version in ["v1", "v2"] {
+        let text = proxy.config_text();
+        let line = text.lines().find(|l| l.starts_with("proxy_protocol = "));
+        let line = line.expect("a line of the group");
+        let new = format!("proxy_protocol = {version:?}\nproxy_protocol_address = \"client\"");
+        let text = text.replace("proxy_protocol_address = \"client\"\n", "");
+        proxy.write_config_text(&text.replace(line, &new));
+        let answer = proxy.ask_admin("RELOAD");
+        assert!(answer.is_empty(), "{answer:?}");
+        wait_until("the client's address is told", || {
+            let client = from("10.1.2.3", &Login::default());
+            client.is_ok_and(|mut client| seen(&mut client).starts_with("10.1.2.3"))
+        });
+        let addresses = ["10.1.2.3", "10.1.2.4", "2001:db8::7"];
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            for address in addresses {
+                let client = from(address, &Login::default()).expect("logged in");
+                clients.push((address, client));
+            }
+        }
+        for _ in 0..5 {
+            for (address, client) in &mut clients {
+                let host = seen(client);
+                assert!(host.starts_with(*address), "{address}: {host}");
+            }
+        }
+        let near = Login::default().user("near", "nearpw");
+        let mut client = from("10.1.2.9", &near).expect("an account for the client's host alone");
+        assert!(seen(&mut client).starts_with("10.1.2.9"));
+        assert!(from("10.9.9.9", &near).is_err());
+    }
+    // a socket's client has no address; checks never have one
+    let mut client = RawClient::login_unix(&proxy.unix, &Login::default()).expect("logged in");
+    assert!(!seen(&mut client).starts_with("10."));
+    let servers = proxy.ask_admin("SHOW SERVERS");
+    assert_eq!(servers.len(), 1);
+}

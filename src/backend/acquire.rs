@@ -10,10 +10,12 @@ use super::prepared::PreparedCache;
 use super::setup::{self, Kind};
 use super::sync::{fit, Fit};
 use super::Want;
-use crate::net::{self, Endpoint, Socket};
+use crate::net::{self, Buf, Endpoint, Socket};
 use crate::topology::Target;
+use crate::wire::proxy_protocol::{self, Origin, Version};
 use crate::wire::reply::Err as ServerError;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -153,6 +155,9 @@ impl Pool {
             .map_err(connect_trouble)?;
         socket.set_high_water(settings.high_water / SERVER_SHARE);
         socket.set_deadline(Some(deadline.min(net::now() + settings.login_timeout)));
+        if let Some(header) = proxy_header(want, target) {
+            socket.send(Buf::from_vec(header));
+        }
         let mut channel = Channel::new(&socket, "login");
         let outcome = login::log_in(&mut channel, want).await;
         if let Err(Trouble::Refused(e)) = &outcome {
@@ -253,6 +258,23 @@ fn endpoint(target: &Target) -> Endpoint {
         Target::Tcp(address) => Endpoint::Tcp(*address),
         Target::Unix(path) => Endpoint::Unix(path.clone()),
     }
+}
+
+/// What the server has to be told first. A connection that serves clients of every address is Umpire's own; the port
+/// is nobody's, since sessions of one address share connections.
+fn proxy_header(want: &Want<'_>, target: &Target) -> Option<Vec<u8>> {
+    let headers = want.server.proxy_protocol?;
+    let client = want.account.client.filter(|_| headers.of_client);
+    let origin = client.map_or(Origin::Own, |ip| Origin::Client(SocketAddr::new(ip, 0)));
+    let to = match target {
+        Target::Tcp(address) => *address,
+        Target::Unix(_) => SocketAddr::from(([127, 0, 0, 1], 0)),
+    };
+    Some(proxy_protocol::header(
+        Version::number(headers.version),
+        origin,
+        to,
+    ))
 }
 
 fn connect_trouble(e: io::Error) -> Trouble {

@@ -295,7 +295,10 @@ impl Home {
 }
 
 fn differs(a: &Server, b: &Server) -> bool {
-    a.role != b.role || a.target != b.target || a.tls != b.tls
+    a.role != b.role
+        || a.target != b.target
+        || a.tls != b.tls
+        || a.proxy_protocol != b.proxy_protocol
 }
 
 fn is_ahead(time: &Cell<Option<Instant>>, now: Instant) -> bool {

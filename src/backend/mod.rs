@@ -43,6 +43,7 @@ pub use sync::{fit, sync_commands, sync_commands_with, Fit};
 pub use variables::{replay_policy, Replay};
 
 use crate::topology::Server;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub struct Account {
     /// Tells accounts apart that are the same but for their privileges on the servers: a connection has those of
     /// its login. 0: not known.
     pub fingerprint: u64,
+    /// Whose connections these are: servers are told so by PROXY headers. None: Umpire's own.
+    pub client: Option<IpAddr>,
 }
 
 /// What is known of the password.

@@ -4,7 +4,9 @@ use super::secret::{self, Reader};
 use super::tls::servers::{self as server_tls, GroupTls};
 use super::value;
 use super::walk::{nearest, Findings, Found, Number, Section};
-use super::{Accounts, Address, Group, Listen, Listener, Monitor, ReadYourWrites, Role, Server};
+use super::{
+    Accounts, Address, Group, Listen, Listener, Monitor, ProxyHeaders, ReadYourWrites, Role, Server,
+};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -143,6 +145,7 @@ fn group(
             .map(|table| monitor(table, findings, secrets)),
         accounts: accounts(&mut section, findings),
         accounts_interval: in_ms(&mut section, &ACCOUNTS_INTERVAL),
+        proxy_protocol: proxy_protocol(&mut section, findings),
     };
     if group.accounts == Accounts::Server && group.monitor.is_none() {
         findings.error(
@@ -192,6 +195,40 @@ fn accounts(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Accounts 
         ),
     }
     Accounts::Configuration
+}
+
+fn proxy_protocol(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Option<ProxyHeaders> {
+    let version = section.string("proxy_protocol");
+    let address = section.string("proxy_protocol_address");
+    let version = match version.as_ref().map(|found| (found, found.value)) {
+        None | Some((_, "off")) => None,
+        Some((_, "v1")) => Some(1),
+        Some((_, "v2")) => Some(2),
+        Some((found, other)) => {
+            let message = format!("{other:?} is not one of \"off\", \"v1\", \"v2\"");
+            findings.error(found.at, &found.key, message);
+            None
+        }
+    };
+    let of_client = match address.as_ref().map(|found| (found, found.value)) {
+        None | Some((_, "own")) => false,
+        Some((found, "client")) => {
+            if version.is_none() {
+                let message = "needs proxy_protocol = \"v1\" or \"v2\"";
+                findings.error(found.at, &found.key, message);
+            }
+            true
+        }
+        Some((found, other)) => {
+            let message = format!("{other:?} is not one of \"own\", \"client\"");
+            findings.error(found.at, &found.key, message);
+            false
+        }
+    };
+    Some(ProxyHeaders {
+        version: version?,
+        of_client,
+    })
 }
 
 fn servers(

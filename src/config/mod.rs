@@ -267,6 +267,8 @@ pub struct Group {
     pub accounts: Accounts,
     /// How often the servers' accounts are read.
     pub accounts_interval: Duration,
+    /// PROXY headers in front of connections to the servers; None: no headers.
+    pub proxy_protocol: Option<ProxyHeaders>,
 }
 
 /// Where a group's users come from.
@@ -276,6 +278,16 @@ pub enum Accounts {
     Configuration,
     /// Every account of the servers works; `[[user]]` adds limits, or replaces one.
     Server,
+}
+
+/// What the servers of a group are told about their connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProxyHeaders {
+    /// Of the PROXY protocol: 1 or 2.
+    pub version: u8,
+    /// The client's address is told, and connections serve clients of one address only. Otherwise the header says
+    /// that the connection is Umpire's own.
+    pub of_client: bool,
 }
 
 /// How a user's reads are kept from missing that user's own writes.

@@ -33,12 +33,23 @@ struct Watched {
     /// The monitor account that the task uses.
     monitor: Option<config::Monitor>,
     tls: Option<Arc<config::ServerTls>>,
+    /// What the server is told of its connections.
+    headers: Option<config::ProxyHeaders>,
     task: AbortHandle,
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+impl Watched {
+    /// Whether it is checked as this server of the group has to be.
+    fn is_for(&self, server: &config::Server, group: &config::Group) -> bool {
+        self.tls == server.tls
+            && self.headers == group.proxy_protocol
+            && same_monitor(&self.monitor, &group.monitor)
     }
 }
 
@@ -393,8 +404,8 @@ impl Keeper {
             for server in &group.servers {
                 let address = &server.address;
                 let watched = match before.remove(address) {
-                    Some(w) if w.tls == server.tls && same_monitor(&w.monitor, &group.monitor) => w,
-                    old => self.begin_watching(server, group.monitor.clone(), old),
+                    Some(w) if w.is_for(server, group) => w,
+                    old => self.begin_watching(server, group, old),
                 };
                 self.watched.insert(address.clone(), watched);
             }
@@ -405,18 +416,20 @@ impl Keeper {
     fn begin_watching(
         &mut self,
         server: &config::Server,
-        monitor: Option<config::Monitor>,
+        group: &config::Group,
         old: Option<Watched>,
     ) -> Watched {
         self.generations += 1;
         let generation = self.generations;
         let (reports, clock) = (self.reports.clone(), self.clock.clone());
+        let (monitor, headers) = (group.monitor.clone(), group.proxy_protocol);
         let (address, tls) = (server.address.clone(), server.tls.clone());
         let checks = watch(
             address,
             generation,
             monitor.clone(),
             tls.clone(),
+            headers,
             reports,
             clock,
         );
@@ -429,6 +442,7 @@ impl Keeper {
             target: old.and_then(|w| w.target.clone()),
             monitor,
             tls,
+            headers,
             task: tokio::spawn(checks).abort_handle(),
         }
     }

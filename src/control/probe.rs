@@ -7,7 +7,7 @@
 use super::client::{Client, ClientError, Link, Rows};
 use super::health::{Facts, Outcome, Replication};
 use super::{greeting, replication, resolve};
-use crate::config::{Address, Monitor, ServerTls};
+use crate::config::{Address, Monitor, ProxyHeaders, ServerTls};
 use crate::topology::{Greeting, Target};
 use crate::wire::handshake;
 use std::collections::HashMap;
@@ -33,6 +33,7 @@ pub struct Prober {
     address: Address,
     monitor: Option<Monitor>,
     tls: Option<Arc<ServerTls>>,
+    headers: Option<ProxyHeaders>,
     /// Of one whole round.
     deadline: Duration,
     kept: Option<Client>,
@@ -46,12 +47,14 @@ impl Prober {
         address: Address,
         monitor: Option<Monitor>,
         tls: Option<Arc<ServerTls>>,
+        headers: Option<ProxyHeaders>,
         deadline: Duration,
     ) -> Prober {
         Prober {
             address,
             monitor,
             tls,
+            headers,
             deadline,
             kept: None,
             learnt: None,
@@ -121,7 +124,7 @@ impl Prober {
         let share = self.deadline / (targets.len().max(1) as u32);
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for target in targets {
-            match tokio::time::timeout(share, Link::connect(&target)).await {
+            match tokio::time::timeout(share, Link::connect(&target, self.headers)).await {
                 Ok(Ok(mut link)) => {
                     let greeting = link.greeting().await?;
                     self.target = Some(target);

@@ -3,7 +3,7 @@
 use super::health::{Outcome, FAILURES_TO_DEAD};
 use super::probe::Prober;
 use super::stall::StallClock;
-use crate::config::{Address, Monitor, ServerTls};
+use crate::config::{Address, Monitor, ProxyHeaders, ServerTls};
 use crate::topology::{Greeting, Target};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,6 +40,7 @@ pub(super) async fn watch(
     generation: u64,
     monitor: Option<Monitor>,
     tls: Option<Arc<ServerTls>>,
+    headers: Option<ProxyHeaders>,
     reports: mpsc::Sender<Report>,
     clock: Arc<StallClock>,
 ) {
@@ -47,7 +48,7 @@ pub(super) async fn watch(
         .as_ref()
         .map_or(UNMONITORED_INTERVAL, |m| m.interval);
     let deadline = interval.clamp(SHORTEST_ROUND, LONGEST_ROUND);
-    let mut prober = Prober::new(address.clone(), monitor, tls, deadline);
+    let mut prober = Prober::new(address.clone(), monitor, tls, headers, deadline);
     let mut pace = Pace::new(interval);
     loop {
         let started = Instant::now();

@@ -23,6 +23,7 @@ fn server(index: u32, role: Role, weight: u32) -> Server {
         },
         budget: Arc::new(Budget::new(100)),
         tls: None,
+        proxy_protocol: None,
     }
 }
 

@@ -289,6 +289,10 @@ fn server_account(
     // a connection with the global values of before is another account's
     let generation = shared.snapshot().defaults.generation();
     let defaults = generation.wrapping_mul(SPREAD);
+    let told = match dialogue.client.peer() {
+        Peer::Tcp(address) if shared.snapshot().tells_clients() => Some(address.ip()),
+        _ => None,
+    };
     let mapped = known.user().and_then(|u| u.config.server_account.as_ref());
     if let Known::OfServer(of_server) = known {
         let (peer, encrypted) = (dialogue.client.peer(), dialogue.is_encrypted());
@@ -301,14 +305,14 @@ fn server_account(
     Ok(match (mapped, known) {
         (Some(mapped), _) => {
             let password = Password::Plain(mapped.password.as_bytes().into());
-            shared.account(&claim.user, &mapped.user, password, defaults)
+            shared.account(&claim.user, &mapped.user, password, defaults, told)
         }
         (None, Known::OfServer(of_server)) => {
             let (account, print) = (&of_server.account, of_server.account.fingerprint);
             let print = print.wrapping_add(defaults);
-            shared.account(&account.to_string(), &claim.user, password, print)
+            shared.account(&account.to_string(), &claim.user, password, print, told)
         }
-        _ => shared.account(&claim.user, &claim.user, password, defaults),
+        _ => shared.account(&claim.user, &claim.user, password, defaults, told),
     })
 }
 

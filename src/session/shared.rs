@@ -17,9 +17,13 @@ use crate::topology::Snapshot;
 pub use crate::wire::auth::caching_sha2::KeyPair;
 use ahash::{AHashMap, AHashSet};
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// From here on, accounts that nobody uses are looked for when their number has doubled.
+const ACCOUNTS: usize = 1024;
 
 type Planner = fn(&Request<'_>) -> Result<Planned, Refusal>;
 
@@ -258,22 +262,30 @@ impl Shared {
     }
 
     /// The one `Account` of this name and password, so that its pools are found again. `name` tells accounts of the
-    /// same user apart.
+    /// same user apart; `client`: where servers are told whose connections these are.
     pub fn account(
         &self,
         name: &str,
         user: &str,
         password: Password,
         fingerprint: u64,
+        client: Option<IpAddr>,
     ) -> Rc<Account> {
         let mut accounts = self.accounts.borrow_mut();
         let wanted = Account {
             user: user.into(),
             password,
             fingerprint,
+            client,
         };
+        let of_client = client.map(|ip| format!("{name} {ip}"));
+        let name = of_client.as_deref().unwrap_or(name);
         if let Some(account) = accounts.get(name).filter(|a| ***a == wanted) {
             return account.clone();
+        }
+        // those of clients come and go
+        if accounts.len() >= ACCOUNTS && accounts.len().is_power_of_two() {
+            accounts.retain(|_, account| Rc::strong_count(account) > 1);
         }
         let account = Rc::new(wanted);
         accounts.insert(name.into(), account.clone());

@@ -57,7 +57,11 @@ pub fn facts(sql: &[u8], complete: bool, dialect: Dialect, judge: &mut dyn Judge
 
 /// Whether a comment is in the text that is code for some versions of the servers.
 pub fn has_versions(sql: &[u8]) -> bool {
-    memchr::memmem::find(sql, b"/*!").is_some() || memchr::memmem::find(sql, b"/*M!").is_some()
+    // most texts have no exclamation mark
+    memchr::memchr_iter(b'!', sql).any(|at| {
+        let before = sql.get(..at).unwrap_or_default();
+        before.ends_with(b"/*") || before.ends_with(b"/*M")
+    })
 }
 
 fn read(sql: &[u8], complete: bool, dialect: Dialect, depth: u8, judge: &mut dyn Judge) {

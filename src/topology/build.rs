@@ -113,7 +113,7 @@ impl Snapshot {
             let servers: Vec<_> = group
                 .servers
                 .iter()
-                .map(|s| Arc::new(server(s, before, ids, learnt)))
+                .map(|s| Arc::new(server(s, group, before, ids, learnt)))
                 .collect();
             let greeting = greeting(&servers, before, learnt);
             let (primary, alarm) = ids.decide(&group.name, &servers);
@@ -216,6 +216,7 @@ impl Health {
 
 fn server(
     config: &config::Server,
+    of: &config::Group,
     before: Option<&Arc<Group>>,
     ids: &mut ServerIds,
     learnt: &[Learnt],
@@ -237,6 +238,7 @@ fn server(
         health: health.unwrap_or_else(Health::unchecked),
         budget: ids.budget(&config.address, config.max_connections),
         tls: config.tls.clone(),
+        proxy_protocol: of.proxy_protocol,
     }
 }
 
@@ -349,6 +351,7 @@ fn refreshed(server: &Arc<Server>, learnt: &[Learnt]) -> Arc<Server> {
         health: known.health.clone(),
         budget: server.budget.clone(),
         tls: server.tls.clone(),
+        proxy_protocol: server.proxy_protocol,
     })
 }
 

@@ -51,6 +51,14 @@ pub struct Snapshot {
     pub defaults: Arc<Defaults>,
 }
 
+impl Snapshot {
+    /// Some server is told whose connections it has.
+    pub fn tells_clients(&self) -> bool {
+        let mut servers = self.groups.iter().flat_map(|group| &group.servers);
+        servers.any(|server| server.proxy_protocol.is_some_and(|told| told.of_client))
+    }
+}
+
 /// What all users have together; outlives every reload. Touched per turn only where `[limits]` says so.
 #[derive(Debug)]
 pub struct ProcessUse {
@@ -121,6 +129,8 @@ pub struct Server {
     pub budget: Arc<Budget>,
     /// None: connections are not encrypted.
     pub tls: Option<Arc<config::ServerTls>>,
+    /// In front of every connection.
+    pub proxy_protocol: Option<config::ProxyHeaders>,
 }
 
 /// Names a server in pools and messages.

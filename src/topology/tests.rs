@@ -183,6 +183,7 @@ fn the_pure_function_changes_no_memory_but_the_returned_one() {
         health: health(state),
         budget: Arc::new(Budget::new(1)),
         tls: None,
+        proxy_protocol: None,
     };
     let servers = [server(7, Role::Primary, 'w'), server(8, Role::Replica, 'w')];
     let memory = Memory {

@@ -32,6 +32,16 @@ pub enum Version {
     V2,
 }
 
+impl Version {
+    /// Version 1, else 2.
+    pub fn number(n: u8) -> Version {
+        match n {
+            1 => Version::V1,
+            _ => Version::V2,
+        }
+    }
+}
+
 /// Whether a connection that begins so begins with a header, or may: no client's first packet does, since it would
 /// announce more than 850,000 bytes.
 pub fn begins(bytes: &[u8]) -> bool {

@@ -34,6 +34,7 @@ fn plain() -> Account {
         user: "app".into(),
         password: Password::Plain(b"apppw".as_slice().into()),
         fingerprint: 0,
+        client: None,
     }
 }
 
@@ -42,6 +43,7 @@ fn wrong() -> Account {
         user: "app".into(),
         password: Password::Plain(b"wrong".as_slice().into()),
         fingerprint: 0,
+        client: None,
     }
 }
 
@@ -50,6 +52,7 @@ fn hashed() -> Account {
         user: "app".into(),
         password: Password::Stage1(Sha1::digest(b"apppw").into()),
         fingerprint: 0,
+        client: None,
     }
 }
 

@@ -61,6 +61,7 @@ pub fn server_with(target: Target, role: Role, alive: bool, budget: Arc<Budget>)
         },
         budget,
         tls: None,
+        proxy_protocol: None,
     })
 }
 
@@ -143,6 +144,7 @@ pub fn account(user: &str, password: &str) -> Rc<Account> {
         user: user.into(),
         password: Password::Plain(password.as_bytes().into()),
         fingerprint: 0,
+        client: None,
     })
 }
 

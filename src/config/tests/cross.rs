@@ -97,6 +97,47 @@ fn an_empty_allow_list_is_refused_since_it_could_mean_nobody() {
 }
 
 #[test]
+fn servers_can_be_told_whose_connections_they_have() {
+    let with_group = |keys: &str| with("name = \"main\"", keys);
+    let told = |text: &str| good(text).groups[0].proxy_protocol;
+    assert_eq!(told(BASE), None);
+    assert_eq!(told(&with_group("proxy_protocol = \"off\"")), None);
+    for (keys, version, of_client) in [
+        ("proxy_protocol = \"v1\"", 1, false),
+        (
+            "proxy_protocol = \"v2\"\nproxy_protocol_address = \"own\"",
+            2,
+            false,
+        ),
+        (
+            "proxy_protocol = \"v2\"\nproxy_protocol_address = \"client\"",
+            2,
+            true,
+        ),
+    ] {
+        let headers = crate::config::ProxyHeaders { version, of_client };
+        assert_eq!(told(&with_group(keys)), Some(headers), "{keys}");
+    }
+    for (keys, message) in [
+        (
+            "proxy_protocol = \"v3\"",
+            "is not one of \"off\", \"v1\", \"v2\"",
+        ),
+        (
+            "proxy_protocol_address = \"client\"",
+            "needs proxy_protocol",
+        ),
+        (
+            "proxy_protocol_address = \"me\"",
+            "is not one of \"own\", \"client\"",
+        ),
+    ] {
+        let found = errors(&with_group(keys));
+        assert!(found[0].contains(message), "{found:?}");
+    }
+}
+
+#[test]
 fn a_listener_has_lists_of_its_own_which_a_unix_socket_cannot_have() {
     let listen = |table: &str| {
         let old = "listen = [\"127.0.0.1:6033\"]";

@@ -1,6 +1,6 @@
 //! The questions to a server about its accounts.
 use super::rows::{self, AuthColumns, Facts, Privileges};
-use crate::config::{Monitor, ServerTls};
+use crate::config::{Monitor, ProxyHeaders, ServerTls};
 use crate::control::client::{Client, ClientError, Link, Rows};
 use crate::topology::accounts::{AccountsRead, Host};
 use crate::topology::{Server, Target};
@@ -45,17 +45,18 @@ pub(super) async fn seen_as(server: &Server, monitor: &Monitor) -> Result<Host, 
 impl Reader {
     pub async fn connect(server: &Server, monitor: &Monitor) -> Result<Reader, String> {
         let target = server.target.as_ref().ok_or("its name does not resolve")?;
-        Reader::open(target, server.tls.as_ref(), monitor)
+        Reader::open(target, server.proxy_protocol, server.tls.as_ref(), monitor)
             .await
             .map_err(|e| e.to_string())
     }
 
     async fn open(
         target: &Target,
+        headers: Option<ProxyHeaders>,
         tls: Option<&Arc<ServerTls>>,
         monitor: &Monitor,
     ) -> Result<Reader, ClientError> {
-        let mut link = Link::connect(target).await?;
+        let mut link = Link::connect(target, headers).await?;
         let local = link.local();
         let greeting = link.greeting().await?;
         let (user, password) = (&monitor.user, &monitor.password);

@@ -11,12 +11,13 @@ mod tests;
 
 pub use rows::Rows;
 
-use crate::config::ServerTls;
+use crate::config::{ProxyHeaders, ServerTls};
 use crate::topology::Target;
 use crate::wire::packet::{frame, Assembler};
+use crate::wire::proxy_protocol::{self, Origin, Version};
 use crate::wire::{command, handshake, reply, Malformed};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -65,9 +66,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects; the caller sets the deadline.
-    pub async fn connect(target: &Target) -> io::Result<Link> {
-        let (stream, local): (Box<dyn Stream>, _) = match target {
+    /// Connects; the caller sets the deadline. `headers`: a server that takes PROXY headers is told that the connection
+    /// is Umpire's own.
+    pub async fn connect(target: &Target, headers: Option<ProxyHeaders>) -> io::Result<Link> {
+        let (mut stream, local): (Box<dyn Stream>, _) = match target {
             Target::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
                 stream.set_nodelay(true)?;
@@ -76,6 +78,12 @@ impl Link {
             }
             Target::Unix(path) => (Box::new(UnixStream::connect(path).await?), None),
         };
+        if let Some(headers) = headers {
+            let nobody = SocketAddr::from(([127, 0, 0, 1], 0));
+            let header =
+                proxy_protocol::header(Version::number(headers.version), Origin::Own, nobody);
+            stream.write_all(&header).await?;
+        }
         Ok(Link {
             stream,
             local,

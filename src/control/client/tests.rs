@@ -5,7 +5,7 @@ use crate::wire::capabilities as caps;
 use tokio::net::TcpListener;
 
 async fn log_in(server: &FakeServer, password: &str) -> Result<Client, ClientError> {
-    let mut link = Link::connect(&Target::Tcp(server.address)).await?;
+    let mut link = Link::connect(&Target::Tcp(server.address), None).await?;
     let greeting = link.greeting().await?;
     Client::login(link, None, &greeting, "monitor", password).await
 }
@@ -76,7 +76,7 @@ async fn scripted(packets: Vec<Vec<u8>>) -> Result<Client, ClientError> {
         // Read until the client leaves, so that nothing of the above is lost to a reset.
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     });
-    let mut link = Link::connect(&target).await?;
+    let mut link = Link::connect(&target, None).await?;
     let greeting = link.greeting().await?;
     let result = Client::login(link, None, &greeting, "monitor", "mon").await;
     server.abort();
@@ -122,7 +122,7 @@ async fn a_server_without_the_digest_gets_the_password_under_its_public_key() {
             .unwrap();
         password
     });
-    let mut link = Link::connect(&target).await.unwrap();
+    let mut link = Link::connect(&target, None).await.unwrap();
     let greeting = link.greeting().await.unwrap();
     Client::login(link, None, &greeting, "monitor", "mon")
         .await

@@ -5,7 +5,7 @@ use crate::config::Secret;
 use crate::net::{self, Peer};
 use crate::session::shared::Shared;
 use crate::topology::accounts::{Accounts, Host, Method, Requires, ServerAccount};
-use crate::topology::{Snapshot, User};
+use crate::topology::{Group, Server, Snapshot, User};
 use crate::wire::auth::{CACHING_SHA2, ED25519, NATIVE};
 use crate::wire::{error, reply};
 use std::sync::{Arc, OnceLock};
@@ -28,6 +28,8 @@ pub(super) struct OfServer {
     pub user: Arc<User>,
     pub account: Arc<ServerAccount>,
     accounts: Arc<Accounts>,
+    /// The servers are told the client's address, and see it.
+    sees_client: bool,
 }
 
 impl Known {
@@ -113,6 +115,7 @@ impl Known {
                 user: user.clone(),
                 account: account.clone(),
                 accounts: accounts.clone(),
+                sees_client: group.is_some_and(|g| sees_client(g, peer)),
             }),
             None => Known::Nobody,
         }
@@ -218,6 +221,9 @@ impl OfServer {
     /// The servers see Umpire's address, not the client's. Where that makes it another account, the session would
     /// have another one's privileges.
     fn same_account_everywhere(&self, name: &str) -> Result<(), reply::Err> {
+        if self.sees_client {
+            return Ok(());
+        }
         let Some((server, host, there)) = self.accounts.misplaced(name, &self.account) else {
             return Ok(());
         };
@@ -236,6 +242,11 @@ impl OfServer {
         }
         Err(error::own(&why))
     }
+}
+
+fn sees_client(group: &Group, peer: &Peer) -> bool {
+    let told = |server: &Arc<Server>| server.proxy_protocol.is_some_and(|told| told.of_client);
+    matches!(peer, Peer::Tcp(_)) && group.servers.iter().all(told)
 }
 
 /// The client as a server with these accounts would see it.

@@ -91,6 +91,11 @@ fn of_group(group: &Group, rows: &mut Rows) {
     let window = milliseconds(group.read_your_writes_window);
     row("read_your_writes_window_ms", &window);
     row("max_replica_lag_ms", &milliseconds(group.max_replica_lag));
+    if let Some(headers) = &group.proxy_protocol {
+        row("proxy_protocol", &format!("v{}", headers.version));
+        let of_client = if headers.of_client { "client" } else { "own" };
+        row("proxy_protocol_address", &of_client);
+    }
     if let Some(monitor) = &group.monitor {
         row("monitor.user", &monitor.user);
         row("monitor.interval_ms", &milliseconds(monitor.interval));
