@@ -13,7 +13,9 @@ use super::reload;
 use super::stall::StallClock;
 use super::watch::{watch, Report};
 use crate::config::{self, Address, Config};
-use crate::topology::{Built, Greeting, Health, Learnt, ServerIds, Snapshot, Target};
+use crate::topology::{
+    Built, DefaultsChanging, Greeting, Health, Learnt, ServerIds, Snapshot, Target,
+};
 use crate::worker::mailbox::{Mailbox, Message};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -214,6 +216,10 @@ impl Keeper {
         self.raise(built.alarms);
         if !built.snapshot.is_same_as(&self.snapshot) {
             log_service(&self.snapshot, &built.snapshot);
+            if built.snapshot.has_other_modes_than(&self.snapshot) {
+                // pooled connections have the mode of before
+                drop(DefaultsChanging::new(self.snapshot.defaults.clone()));
+            }
             self.snapshot = Arc::new(built.snapshot);
             self.send_snapshot();
         }

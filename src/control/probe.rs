@@ -158,11 +158,16 @@ impl Prober {
             collation: from.collation,
             auth_plugin: from.auth_plugin.clone(),
             collations: Arc::new(collations),
+            sql_mode: String::new(),
         });
     }
 
-    async fn facts(&self, client: &mut Client) -> Result<Facts, ClientError> {
+    async fn facts(&mut self, client: &mut Client) -> Result<Facts, ClientError> {
         let read_only = read_only(client).await?;
+        let sql_mode = sql_mode(client).await?;
+        if let Some(learnt) = self.learnt.as_mut().filter(|l| l.sql_mode != sql_mode) {
+            learnt.sql_mode = sql_mode;
+        }
         let mariadb = self.learnt.as_ref().is_some_and(|g| g.is_mariadb());
         let replication = replication_status(client, mariadb).await?;
         Ok(Facts {
@@ -226,6 +231,12 @@ async fn read_only(client: &mut Client) -> Result<bool, ClientError> {
         (Some(read_only), Some(innodb)) => Ok(read_only || innodb),
         _ => Err(ClientError::Malformed("answer to @@read_only")),
     }
+}
+
+/// How sessions that begin now read text.
+async fn sql_mode(client: &mut Client) -> Result<String, ClientError> {
+    let rows = client.query("SELECT @@global.sql_mode").await?;
+    Ok(rows.at(0, 0).unwrap_or_default().to_owned())
 }
 
 async fn replication_status(

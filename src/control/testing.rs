@@ -167,6 +167,9 @@ fn answer(sql: &str, behaviour: &Behaviour) -> Vec<u8> {
         let flag = if behaviour.read_only { "1" } else { "0" };
         return rows(&["a", "b"], &[vec![text(flag), text("OFF")]]);
     }
+    if sql.contains("sql_mode") {
+        return rows(&["a"], &[vec![text("ANSI")]]);
+    }
     if sql.starts_with("SHOW") {
         if let Some(refusal) = behaviour.status_error {
             let mut bytes = Vec::new();

@@ -4,7 +4,7 @@ use crate::wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
 use crate::wire::packet::{frame, Header, HEADER};
 use crate::wire::prepare::PrepareOk;
 use crate::wire::reply::{self, Change};
-use crate::wire::status::SESSION_STATE_CHANGED;
+use crate::wire::status::{MORE_RESULTS, SESSION_STATE_CHANGED};
 use crate::wire::tracker::Control;
 
 /// What of the server's session tracking a client gets. Umpire switches all of it on for itself; the
@@ -71,17 +71,23 @@ impl Relay<'_> {
         if self.server_capabilities & DEPRECATE_EOF != 0 {
             if packet.len() == HEADER + BARE_OK && status & SESSION_STATE_CHANGED == 0 {
                 // 0xfe, affected rows, last insert id, status, warnings
-                self.end.status = Some(status);
+                self.note_status(status);
                 self.end.warnings = u16::from_le_bytes([packet[HEADER + 5], packet[HEADER + 6]]);
                 return Ok(Verdict::AsIs);
             }
             return self.ok(packet);
         }
-        self.end.status = Some(status);
+        self.note_status(status);
         if let Some(&[low, high]) = packet.get(HEADER + 1..HEADER + 3) {
             self.end.warnings = u16::from_le_bytes([low, high]);
         }
         Ok(self.without_state_flag(packet, status))
+    }
+
+    #[inline]
+    fn note_status(&mut self, status: u16) {
+        self.end.status = Some(status);
+        self.end.several |= status & MORE_RESULTS != 0;
     }
 
     /// EOF carries no changes, and the flag that says so is set for what Umpire alone tracks.
@@ -99,7 +105,7 @@ impl Relay<'_> {
     fn ok(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
         let mut ok = reply::Ok::decode(&packet[HEADER..], self.server_capabilities)
             .map_err(|m| self.malformed(m))?;
-        self.end.status = Some(ok.status);
+        self.note_status(ok.status);
         self.end.warnings = ok.warnings;
         if ok.last_insert_id != 0 {
             self.end.last_insert_id = Some(ok.last_insert_id);

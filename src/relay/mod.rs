@@ -39,6 +39,10 @@ pub struct TurnEnd {
     pub bytes: u64,
     /// Rows passed, of all results.
     pub rows: u64,
+    /// The reply had more than one result.
+    pub several: bool,
+    /// What was streamed of a large command speaks of a user lock.
+    pub mentions_lock: bool,
 }
 
 /// Why a reply did not come to its end.
@@ -201,7 +205,7 @@ impl<'a> Relay<'a> {
             }
             Poll::Pending => {}
         }
-        match self.client.map(|c| c.poll_hangup(cx)) {
+        match self.client.map(|c| c.poll_gone(cx)) {
             Some(Poll::Ready(())) => {
                 let cause = io::Error::new(io::ErrorKind::ConnectionReset, "the client is gone");
                 Poll::Ready(Err(Broken::Client(cause)))

@@ -17,18 +17,19 @@ pub enum Upload {
     TooLarge,
 }
 
-/// Streams the rest of a command: `rest` bytes of the current packet and, if `continued`, the packets behind it.
+/// Streams the rest of a command: `rest` bytes of the current packet and, if `continued`, the packets behind it. `seen`
+/// is shown each piece.
 pub async fn stream_command(
     inbox: &mut Inbox,
     client: &Socket,
     server: &Socket,
     high_water: usize,
-    rest: usize,
-    continued: bool,
+    (rest, continued): (usize, bool),
+    seen: &mut dyn FnMut(&[u8]),
 ) -> Result<(), Upload> {
-    let limit = inbox.max_allowed_packet();
     let mut walk = PacketWalk::command(rest, continued);
-    upload(inbox, client, server, high_water, &mut walk, limit).await
+    walk.limit = inbox.max_allowed_packet();
+    upload(inbox, client, server, high_water, &mut walk, seen).await
 }
 
 /// Streams the client's file: packets until an empty one, which is passed on too.
@@ -40,7 +41,7 @@ pub async fn stream_file(
 ) -> Result<(), Upload> {
     inbox.set_streaming(true);
     let mut walk = PacketWalk::file();
-    upload(inbox, client, server, high_water, &mut walk, usize::MAX).await
+    upload(inbox, client, server, high_water, &mut walk, &mut |_| {}).await
 }
 
 async fn upload(
@@ -49,14 +50,15 @@ async fn upload(
     server: &Socket,
     high_water: usize,
     walk: &mut PacketWalk,
-    limit: usize,
+    seen: &mut dyn FnMut(&[u8]),
 ) -> Result<(), Upload> {
     while !walk.finished() {
         let mut buf = poll_fn(|cx| poll_client(cx, inbox, client, server, high_water)).await?;
         let taken = walk.feed(&buf);
-        if walk.total > limit {
+        if walk.total > walk.limit {
             return Err(Upload::TooLarge);
         }
+        seen(buf.get(..taken).unwrap_or_default());
         if taken < buf.len() {
             inbox.push_front(split_off(&mut buf, taken));
         }
@@ -107,6 +109,8 @@ struct PacketWalk {
     /// Bytes of `header` that are here.
     have: usize,
     total: usize,
+    /// Most bytes of all packets.
+    limit: usize,
     /// A file ends with an empty packet; a command with one that is shorter than the maximum.
     ends_on_empty: bool,
 }
@@ -120,6 +124,7 @@ impl PacketWalk {
             header: [0; HEADER],
             have: 0,
             total: if continued { MAX_PAYLOAD } else { rest },
+            limit: usize::MAX,
             ends_on_empty: false,
         }
     }
@@ -131,6 +136,7 @@ impl PacketWalk {
             header: [0; HEADER],
             have: 0,
             total: 0,
+            limit: usize::MAX,
             ends_on_empty: true,
         }
     }

@@ -279,8 +279,8 @@ fn a_large_command_is_handed_over_by_its_first_part() {
             &socket,
             &server,
             64 << 10,
-            first.rest,
-            first.continued,
+            (first.rest, first.continued),
+            &mut |_| {},
         )
         .await;
         assert!(sent.is_ok());

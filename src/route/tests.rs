@@ -14,6 +14,7 @@ fn server(index: u32, role: Role, weight: u32) -> Server {
         target: Some(Target::Tcp(([127, 0, 0, 1], 3306 + index as u16).into())),
         role,
         weight,
+        compression: crate::config::Compression::Off,
         health: Health {
             alive: true,
             writable: role == Role::Primary,
@@ -53,6 +54,7 @@ fn group_of(servers: Vec<Server>) -> Group {
             collation: 45,
             auth_plugin: "caching_sha2_password".into(),
             collations: Arc::new(HashMap::new()),
+            sql_mode: String::new(),
         }),
         accounts: None,
     }

@@ -71,6 +71,8 @@ impl Session {
             command::RESET_CONNECTION => self.reset_connection(),
             command::CHANGE_USER => Box::pin(self.change_user(command)).await,
             command::PROCESS_KILL => Box::pin(self.process_kill(command)).await,
+            command::REGISTER_SLAVE => Box::pin(self.register_replica(command)).await,
+            command::BINLOG_DUMP | command::BINLOG_DUMP_GTID => Box::pin(self.dump(command)).await,
             command::FIELD_LIST
             | command::STATISTICS
             | command::PROCESS_INFO
@@ -138,9 +140,12 @@ impl Session {
                 return Ok(());
             }
         };
-        self.release_diagnostics(Effects::empty()).await?;
+        // MySQL's OK counts the warnings of the statement before
+        if self.dialect.mariadb {
+            self.release_diagnostics(Effects::empty()).await?;
+        }
         if self.held.is_some() {
-            self.forward(command, &SESSION_ONLY).await?;
+            self.forward(command, &PING).await?;
         } else if self.capabilities & capabilities::DEPRECATE_EOF != 0 {
             self.tell_ok();
         } else {
@@ -178,13 +183,13 @@ impl Session {
         self.leave_seats();
         self.statements.clear();
         self.pins = Pins::empty();
+        self.kept = None;
         if let Some(lease) = self.held.take() {
             self.forget(lease);
         }
         self.last_insert_id = 0;
-        self.doubts = Box::default();
         self.status = crate::wire::status::AUTOCOMMIT;
-        self.dialect.no_backslash_escapes = false;
+        self.reads_as_new();
         let schema = self.state.schema.clone();
         let mut state = crate::backend::initial_state(self.collation, &self.greeting);
         state.schema = schema;
@@ -208,10 +213,9 @@ impl Session {
     /// Commands that would not do what the client expects.
     fn refuse(&mut self, kind: u8) -> Result<(), End> {
         let error = match kind {
-            command::BINLOG_DUMP | command::BINLOG_DUMP_GTID | command::REGISTER_SLAVE | command::TABLE_DUMP => {
-                error::own("replication clients are not served yet: attach the replica to its primary directly")
-            }
-            command::SHUTDOWN => error::own("COM_SHUTDOWN is refused: stop a server directly, or Umpire by its admin port"),
+            command::SHUTDOWN => error::own(
+                "COM_SHUTDOWN is refused: stop a server directly, or Umpire by its admin port",
+            ),
             _ => error::unknown_command(),
         };
         self.send(error_packet(&error, 1));

@@ -4,8 +4,7 @@ use super::Session;
 use crate::backend::Lease;
 use crate::net;
 use crate::relay::TurnEnd;
-use crate::sniff::{self, Access, Effects, Sniffed, Verb};
-use crate::wire::capabilities::MULTI_STATEMENTS;
+use crate::sniff::{self, Access, Effects, LockWord, Sniffed, Verb};
 use crate::wire::reply::Change;
 use crate::wire::status;
 use std::rc::Rc;
@@ -29,6 +28,8 @@ impl Session {
                 return self.settle(lease);
             }
         }
+        let executed = self.executed_text(sniffed, sql);
+        let sniffed = executed.as_ref().unwrap_or(sniffed);
         let was_in_transaction = self.pins.contains(Pins::TRANSACTION);
         let assigns = sniffed.effects.contains(Effects::ASSIGNS_USER_VARIABLE);
         let before = assigns.then(|| self.state.clone());
@@ -49,6 +50,8 @@ impl Session {
             }
         }
         self.update_pins(&end, sniffed, was_in_transaction);
+        self.note_unread(&end, sniffed, sql);
+        self.count_kept(&end, sniffed, sql);
         self.pins.set(
             Pins::DIAGNOSTICS,
             warned || self.pins.contains(Pins::DIAGNOSTICS),
@@ -110,10 +113,9 @@ impl Session {
     /// What hangs on the state's values.
     pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
-        let mode = self.state.variable(b"sql_mode").unwrap_or_default();
-        self.dialect.ansi_quotes = mode
-            .windows(11)
-            .any(|w| w.eq_ignore_ascii_case(b"ANSI_QUOTES"));
+        let of_servers = self.greeting.sql_mode.as_bytes();
+        let mode = self.state.variable(b"sql_mode").unwrap_or(of_servers);
+        self.dialect.ansi_quotes = has_mode(mode, b"ANSI_QUOTES");
         let charset = self
             .state
             .variable(b"character_set_client")
@@ -144,9 +146,13 @@ impl Session {
         if !failed && !many && effects.contains(Effects::XA_END) {
             self.pins.remove(Pins::XA);
         }
-        // text that could not be read to its end may hold further statements
-        if effects.contains(Effects::UNREAD) && self.capabilities & MULTI_STATEMENTS != 0 {
-            self.pins |= Pins::UNKNOWN_STATE;
+        if !failed && !many && matches!(sniffed.verb, Verb::Begin | Verb::Start) {
+            // a transaction releases the session's table locks
+            let begins = effects.contains(Effects::BEGIN);
+            self.pins.set(
+                Pins::LOCK_TABLES,
+                self.pins.contains(Pins::LOCK_TABLES) && !begins,
+            );
         }
         if let Some(flags) = end.status {
             let in_transaction = flags & status::IN_TRANS != 0;
@@ -168,6 +174,22 @@ impl Session {
         self.pins.set(Pins::DIAGNOSTICS, keep || asked);
     }
 
+    /// Text that was not read to its end: further statements show in the reply's results, all session state but user
+    /// locks in the server's tracking.
+    fn note_unread(&mut self, end: &TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
+        if !sniffed.effects.contains(Effects::UNREAD) {
+            return;
+        }
+        if end.several {
+            self.pins |= Pins::UNKNOWN_STATE;
+        }
+        if end.mentions_lock || LockWord::of(sql) {
+            self.pins |= Pins::GET_LOCK;
+            // counted as one without a name
+            self.kept.get_or_insert_default().lock_unnamed();
+        }
+    }
+
     /// The server says that session state changed, and neither a reported value nor the statement's text
     /// explains it: a function or procedure did something.
     fn hides_state(&self, end: &TurnEnd, sniffed: &Sniffed, explained: bool) -> bool {
@@ -175,7 +197,12 @@ impl Session {
             .changes
             .iter()
             .any(|c| matches!(c, Change::State(v) if v == b"1"));
-        changed && !explained && !sniffed.effects.intersects(EXPLAINS)
+        // DROP and DEALLOCATE run nothing that could hide something
+        let ends = matches!(sniffed.verb, Verb::Drop | Verb::Deallocate)
+            && !sniffed
+                .effects
+                .intersects(Effects::MULTI_STATEMENT | Effects::UNREAD);
+        changed && !explained && !ends && !sniffed.effects.intersects(EXPLAINS)
     }
 
     /// State that only the connection knows: the session keeps it. On a replica it cannot stay, since the
@@ -199,6 +226,12 @@ impl Session {
             self.user.last_write.store(now, Relaxed);
         }
     }
+}
+
+/// Whether an sql_mode has this flag, which is not the end of another one's name.
+pub(super) fn has_mode(mode: &[u8], flag: &[u8]) -> bool {
+    mode.windows(flag.len())
+        .any(|w| w.eq_ignore_ascii_case(flag))
 }
 
 /// COMMIT, ROLLBACK, SET autocommit: without an open transaction they end nothing. Drivers send them around reads.

@@ -87,7 +87,7 @@ impl Session {
     pub(super) async fn settle_doubts(&mut self, lease: &mut Lease) -> Result<(), End> {
         let told = self.ask_last_insert_id(lease).await?;
         // else it is what another session left there
-        if let Some(id) = told.filter(|id| self.own_id || self.doubts.contains(id)) {
+        if let Some(id) = told.filter(|id| self.own_id || self.doubts().contains(id)) {
             self.last_insert_id = id;
             self.own_id = true;
         }
@@ -96,16 +96,21 @@ impl Session {
     }
 
     fn doubt(&mut self, id: u64) {
-        let mut doubts = std::mem::take(&mut self.doubts).into_vec();
+        let doubts = &mut self.kept.get_or_insert_default().doubts;
         if doubts.len() == MOST_DOUBTS {
             doubts.remove(0);
         }
         doubts.push(id);
-        self.doubts = doubts.into_boxed_slice();
+    }
+
+    fn doubts(&self) -> &[u64] {
+        self.kept.as_ref().map_or(&[], |kept| &kept.doubts)
     }
 
     fn no_doubt(&mut self) {
-        self.doubts = Box::default();
+        if let Some(kept) = self.kept.as_mut() {
+            kept.doubts = Vec::new();
+        }
         self.pins.remove(Pins::INSERT_ID);
     }
 

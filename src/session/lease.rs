@@ -344,7 +344,7 @@ impl Session {
             return;
         }
         lease.after = match self.pins {
-            pins if pins.contains(Pins::XA) => After::Close,
+            pins if pins.intersects(Pins::XA | Pins::REPLICATION) => After::Close,
             pins if pins.leaves_state() => After::Reset,
             _ => After::Return,
         };
@@ -354,7 +354,7 @@ impl Session {
     /// The session lost its connection, or gives it up whatever is on it.
     pub(super) fn forget(&mut self, lease: Lease) {
         self.pins = Pins::empty();
-        self.doubts = Box::default();
+        self.kept = None;
         self.last = None;
         self.entry.pins.set(self.pins);
         self.entry.in_transaction.set(false);

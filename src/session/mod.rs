@@ -12,6 +12,7 @@ mod commands;
 mod cursor;
 mod execute;
 mod finish;
+mod kept;
 pub mod kill;
 mod known_writes;
 mod last_insert_id;
@@ -27,6 +28,7 @@ pub mod promise;
 mod query;
 mod questions;
 pub mod registry;
+mod replication;
 mod sharded;
 pub mod shared;
 mod statements;
@@ -47,6 +49,7 @@ use crate::net::{self, Buf, Socket};
 use crate::relay::{Closed, Command, Fault, Inbox};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, ServerId, Snapshot, User};
+use crate::wire::compressed::{self, Algorithm};
 use crate::wire::packet::frame;
 use crate::wire::{error, reply, status};
 use login::{Dialogue, LoggedIn, Refused, SessionToken};
@@ -90,13 +93,13 @@ pub struct Session {
     /// The server connection that the session keeps, and why.
     held: Option<Lease>,
     pins: Pins,
+    /// What there is to know of some pins.
+    kept: Option<Box<kept::Kept>>,
     /// Status flags of the last reply.
     status: u16,
     last_insert_id: u64,
     /// LAST_INSERT_ID() on the connection of the last turn is this session's: it was told, or the server says so.
     own_id: bool,
-    /// Reported ids that may have been given ones ([`Pins::INSERT_ID`]).
-    doubts: Box<[u64]>,
     /// The connection of the last turn, for statements about the statement before.
     last: Option<lease::LastConnection>,
     /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
@@ -193,10 +196,16 @@ async fn greet(
         Ok(mut who) => {
             watch::login(&shared, &entry, &who.user.config.name, 0);
             let (schema, sequence) = (who.schema.take(), who.sequence);
+            let compression = who.compression;
             let rest = dialogue.into_rest();
             let mut session = Box::new(Session::new(client, shared, entry, who, &proxy, rest));
             match session.enter(schema, sequence).await {
-                Ok(()) => Some(session),
+                Ok(()) => {
+                    if let Some(algorithm) = compression {
+                        session.compress(algorithm);
+                    }
+                    Some(session)
+                }
                 Err(_) => {
                     session.end().await;
                     None
@@ -266,10 +275,10 @@ impl Session {
             state,
             held: None,
             pins: Pins::empty(),
+            kept: None,
             status: status::AUTOCOMMIT,
             last_insert_id: 0,
             own_id: false,
-            doubts: Box::default(),
             last: None,
             counts: false,
             lent_warnings: false,
@@ -284,9 +293,24 @@ impl Session {
             _token: who.token,
         };
         session.counts = session.shared.counts_for(&session.user.config.name);
+        session.reads_as_new();
         session.state_changed();
         session.user_changed(&session.shared.snapshot());
         session
+    }
+
+    /// Behind the OK of the login.
+    fn compress(&mut self, algorithm: Algorithm) {
+        // received behind the login: frames already
+        let begun = self.inbox.take_bytes();
+        self.client.unread(Buf::from_vec(begun));
+        self.client.compress(algorithm, compressed::End::Server);
+    }
+
+    /// Until a reply tells: as the servers' new sessions read text.
+    fn reads_as_new(&mut self) {
+        let mode = self.greeting.sql_mode.as_bytes();
+        self.dialect.no_backslash_escapes = finish::has_mode(mode, b"NO_BACKSLASH_ESCAPES");
     }
 
     /// What hangs on the user's limits.

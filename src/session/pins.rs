@@ -26,6 +26,8 @@ bitflags! {
         /// An INSERT reported an id that it may have brought itself: the connection is asked before it goes.
         const INSERT_ID = 1 << 17;
         const TRACKING = 1 << 18;
+        /// COM_REGISTER_SLAVE, COM_BINLOG_DUMP: the server knows the client by this connection.
+        const REPLICATION = 1 << 19;
     }
 }
 
@@ -40,7 +42,7 @@ impl Pins {
 
     /// All reasons in words, comma separated.
     pub fn words(self) -> String {
-        const WORDS: [(Pins, &str); 19] = [
+        const WORDS: [(Pins, &str); 20] = [
             (Pins::TRANSACTION, "open transaction"),
             (Pins::TEMPORARY_TABLE, "temporary table"),
             (Pins::LOCK_TABLES, "LOCK TABLES"),
@@ -69,6 +71,7 @@ impl Pins {
             ),
             (Pins::INSERT_ID, "LAST_INSERT_ID() to be asked for"),
             (Pins::TRACKING, "SET session_track_…"),
+            (Pins::REPLICATION, "replication"),
         ];
         let reasons: Vec<&str> = WORDS
             .iter()

@@ -9,7 +9,7 @@ use crate::net::{self, Buf};
 use crate::relay::{
     stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
 };
-use crate::sniff::Sniffed;
+use crate::sniff::{LockWord, Sniffed};
 use crate::wire::{error, reply};
 use std::rc::Rc;
 
@@ -130,9 +130,10 @@ impl Session {
             }
         }
         lease.socket.send(out.bytes.clone());
-        if !out.is_whole() {
-            Box::pin(self.upload(lease, &out)).await?;
-        }
+        let mentions_lock = match out.is_whole() {
+            true => false,
+            false => Box::pin(self.upload(lease, &out)).await?,
+        };
         if pipelined > 0 {
             match Box::pin(self.swallow(lease, pipelined)).await {
                 Ok(None) => {}
@@ -148,7 +149,11 @@ impl Session {
         }
         lease.state = self.state.clone();
         self.own_id |= gives_id;
-        self.pass_reply(lease, &out, attempt).await
+        let mut ran = self.pass_reply(lease, &out, attempt).await?;
+        if let Ran::Done(end) = &mut ran {
+            end.mentions_lock = mentions_lock;
+        }
+        Ok(ran)
     }
 
     async fn pass_reply(
@@ -263,8 +268,9 @@ impl Session {
         Ran::NotRun
     }
 
-    /// Streams what of a large command is still to come.
-    pub(super) async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<(), End> {
+    /// Streams what of a large command is still to come. True: it speaks of a user lock.
+    pub(super) async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<bool, End> {
+        let mut word = LockWord::default();
         let high_water = self.shared.snapshot().proxy.high_water;
         self.client
             .set_deadline(Some(net::now() + self.idle_timeout));
@@ -273,13 +279,13 @@ impl Session {
             &self.client,
             &lease.socket,
             high_water,
-            out.rest,
-            out.continued,
+            (out.rest, out.continued),
+            &mut |piece| word.feed(piece),
         )
         .await;
         match sent {
             // a server that answers early (1153) and closes: its reply is what the client gets
-            Ok(()) | Err(Upload::ServerStopped) => Ok(()),
+            Ok(()) | Err(Upload::ServerStopped) => Ok(word.is_found()),
             Err(Upload::Client(_)) => Err(End::ClientGone),
             Err(Upload::TooLarge) => {
                 self.tell(&error::packet_too_large());

@@ -18,6 +18,8 @@ mod kill;
 /// Tokens, for those who need more of a statement than [`Sniffed`]: one lexer decides what is a name everywhere.
 pub(crate) mod lexer;
 mod literal;
+mod lock_word;
+mod named;
 mod normal;
 mod placeholders;
 mod query;
@@ -37,6 +39,8 @@ pub use digest::digest;
 pub use explain_route::explained_route;
 pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill};
+pub use lock_word::LockWord;
+pub use named::{named, Named, TableName};
 pub use normal::normalised;
 pub use placeholders::placeholders;
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};

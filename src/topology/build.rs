@@ -178,6 +178,14 @@ impl Snapshot {
         Built { snapshot, alarms }
     }
 
+    /// A group's servers give new sessions another sql_mode than before.
+    pub fn has_other_modes_than(&self, before: &Snapshot) -> bool {
+        self.groups.iter().any(|group| {
+            let known = before.groups.iter().find(|g| g.name == group.name);
+            known.is_some_and(|known| known.greeting.sql_mode != group.greeting.sql_mode)
+        })
+    }
+
     /// Whether nothing but the epoch differs: not worth a publication.
     pub fn is_same_as(&self, other: &Snapshot) -> bool {
         let same_groups = self.groups.len() == other.groups.len()
@@ -235,6 +243,7 @@ fn server(
         target: target.flatten(),
         role: config.role,
         weight: config.weight,
+        compression: of.compression,
         health: health.unwrap_or_else(Health::unchecked),
         budget: ids.budget(&config.address, config.max_connections),
         tls: config.tls.clone(),
@@ -348,6 +357,7 @@ fn refreshed(server: &Arc<Server>, learnt: &[Learnt]) -> Arc<Server> {
         target: known.target.clone(),
         role: server.role,
         weight: server.weight,
+        compression: server.compression,
         health: known.health.clone(),
         budget: server.budget.clone(),
         tls: server.tls.clone(),

@@ -23,6 +23,10 @@ impl Greeting {
         for other in &list {
             merged.capabilities &= other.capabilities;
             merged.collations = common(&merged.collations, &other.collations);
+            if other.sql_mode != lowest.sql_mode {
+                // text that any of them reads in a way of its own
+                merged.sql_mode = format!("{},{}", merged.sql_mode, other.sql_mode);
+            }
         }
         let known = merged.collations.contains_key(&u16::from(merged.collation));
         if !known && !merged.collations.is_empty() {
@@ -53,6 +57,7 @@ impl Greeting {
             collation: COMMON_COLLATION,
             auth_plugin: "mysql_native_password".into(),
             collations: Arc::default(),
+            sql_mode: String::new(),
         }
     }
 }

@@ -107,6 +107,8 @@ pub struct Greeting {
     pub auth_plugin: String,
     /// Collation id → (collation, character set), of information_schema.COLLATIONS.
     pub collations: Arc<HashMap<u16, (String, String)>>,
+    /// @@global.sql_mode: what new sessions read text by. Empty where it was not asked for.
+    pub sql_mode: String,
 }
 
 impl Greeting {
@@ -125,6 +127,7 @@ pub struct Server {
     pub target: Option<Target>,
     pub role: config::Role,
     pub weight: u32,
+    pub compression: config::Compression,
     pub health: Health,
     pub budget: Arc<Budget>,
     /// None: connections are not encrypted.

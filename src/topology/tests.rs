@@ -180,6 +180,7 @@ fn the_pure_function_changes_no_memory_but_the_returned_one() {
         target: None,
         role,
         weight: 1,
+        compression: crate::config::Compression::Off,
         health: health(state),
         budget: Arc::new(Budget::new(1)),
         tls: None,
@@ -309,6 +310,7 @@ fn greeting(version: &str, capabilities: u64, collations: &[u16]) -> Greeting {
         collation: 255,
         auth_plugin: "caching_sha2_password".into(),
         collations: Arc::new(collations.iter().map(entry).collect()),
+        sql_mode: String::new(),
     }
 }
 

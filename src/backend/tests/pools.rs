@@ -606,6 +606,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         collation: 45,
         auth_plugin: String::new(),
         collations: Arc::default(),
+        sql_mode: String::new(),
     };
     let group = crate::topology::Group {
         name: "main".into(),

@@ -12,10 +12,10 @@ fn statement(server_id: u32) -> Prepared {
 #[test]
 fn the_least_recently_used_statement_goes() {
     let mut cache = PreparedCache::new(2);
-    assert_eq!(cache.insert(StatementKey(1), statement(11)), None);
-    assert_eq!(cache.insert(StatementKey(2), statement(12)), None);
+    assert_eq!(cache.insert(StatementKey(1), statement(11), &[]), None);
+    assert_eq!(cache.insert(StatementKey(2), statement(12), &[]), None);
     assert!(cache.get(StatementKey(1)).is_some());
-    assert_eq!(cache.insert(StatementKey(3), statement(13)), Some(12));
+    assert_eq!(cache.insert(StatementKey(3), statement(13), &[]), Some(12));
     assert!(cache.get(StatementKey(2)).is_none());
     assert_eq!(cache.get(StatementKey(1)).map(|p| p.server_id), Some(11));
     assert_eq!(cache.len(), 2);
@@ -24,10 +24,10 @@ fn the_least_recently_used_statement_goes() {
 #[test]
 fn a_statement_prepared_again_returns_its_old_id() {
     let mut cache = PreparedCache::new(2);
-    cache.insert(StatementKey(1), statement(11));
-    assert_eq!(cache.insert(StatementKey(1), statement(12)), Some(11));
+    cache.insert(StatementKey(1), statement(11), &[]);
+    assert_eq!(cache.insert(StatementKey(1), statement(12), &[]), Some(11));
     assert_eq!(
-        cache.insert(StatementKey(1), statement(12)),
+        cache.insert(StatementKey(1), statement(12), &[]),
         None,
         "the same statement is not closed"
     );
@@ -37,7 +37,7 @@ fn a_statement_prepared_again_returns_its_old_id() {
 #[test]
 fn changes_through_get_stay() {
     let mut cache = PreparedCache::new(2);
-    cache.insert(StatementKey(1), statement(11));
+    cache.insert(StatementKey(1), statement(11), &[]);
     if let Some(prepared) = cache.get(StatementKey(1)) {
         prepared.types_of = 7;
     }
@@ -48,9 +48,24 @@ fn changes_through_get_stay() {
 #[test]
 fn a_limit_of_nothing_still_holds_the_statement_in_use() {
     let mut cache = PreparedCache::new(0);
-    cache.insert(StatementKey(1), statement(11));
-    assert_eq!(cache.insert(StatementKey(2), statement(12)), Some(11));
+    cache.insert(StatementKey(1), statement(11), &[]);
+    assert_eq!(cache.insert(StatementKey(2), statement(12), &[]), Some(11));
     assert_eq!(cache.len(), 1);
+}
+
+#[test]
+fn a_statement_in_use_never_goes() {
+    let mut cache = PreparedCache::new(2);
+    let busy = [StatementKey(1), StatementKey(3)];
+    cache.insert(StatementKey(1), statement(11), &busy);
+    cache.insert(StatementKey(2), statement(12), &busy);
+    assert_eq!(
+        cache.insert(StatementKey(3), statement(13), &busy),
+        Some(12)
+    );
+    assert_eq!(cache.insert(StatementKey(4), statement(14), &busy), None);
+    assert_eq!(cache.len(), 3);
+    assert_eq!(cache.insert(StatementKey(5), statement(15), &[]), Some(11));
 }
 
 /// Against a plain list, over many mixed operations.
@@ -86,7 +101,7 @@ fn it_behaves_like_a_list_in_order_of_use() {
                 model.clear();
             }
             _ => {
-                let gone = cache.insert(StatementKey(u128::from(key)), statement(key as u32));
+                let gone = cache.insert(StatementKey(u128::from(key)), statement(key as u32), &[]);
                 model.retain(|k| *k != key);
                 model.push(key);
                 let expected = (model.len() > 8).then(|| model.remove(0) as u32);

@@ -18,6 +18,7 @@ fn greeting() -> Greeting {
         collation: 8,
         auth_plugin: String::new(),
         collations: Arc::new(HashMap::from(known)),
+        sql_mode: String::new(),
     }
 }
 

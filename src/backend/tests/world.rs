@@ -52,6 +52,7 @@ pub fn server_with(target: Target, role: Role, alive: bool, budget: Arc<Budget>)
         target: Some(target),
         role,
         weight: 1,
+        compression: crate::config::Compression::Off,
         health: Health {
             alive,
             writable: true,

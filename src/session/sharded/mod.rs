@@ -41,6 +41,7 @@ pub use define::resume_job;
 pub use explain::{explain_for, RouteAnswer, RouteQuestion};
 pub use ids::KnownIds;
 
+use super::kept::Kept;
 use super::lease::{GroupIndex, LastConnection};
 use super::pins::Pins;
 use super::Session;
@@ -87,7 +88,7 @@ struct Seat {
     group: Option<Rc<str>>,
     held: Option<Lease>,
     pins: Pins,
-    doubts: Box<[u64]>,
+    kept: Option<Box<Kept>>,
     last: Option<LastConnection>,
     lent_warnings: bool,
     index: GroupIndex,

@@ -233,6 +233,7 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
             collation: 45,
             auth_plugin: NATIVE.into(),
             collations: Arc::default(),
+            sql_mode: String::new(),
         }),
         accounts: None,
     }
