@@ -156,3 +156,25 @@ fn the_clients_own_wait_timeout_closes_it() {
     common::pause(Duration::from_secs(2));
     assert_eq!(client.query("SELECT 1").expect("still there").error, None);
 }
+
+#[test]
+fn a_client_that_ends_its_direction_gets_the_answer_and_one_that_is_gone_is_noticed() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    for sql in ["SELECT 'still'", "SELECT 'still', SLEEP(1)"] {
+        let mut client = RawClient::login(proxy.port, &Login::default()).expect("login");
+        client.send_command(0x03, sql.as_bytes()).expect("sends");
+        client.shut_down_writing();
+        let reply = client.read_reply(0x03).expect("the answer");
+        assert_eq!(reply.value().as_deref(), Some("still"));
+        assert!(client.closed_within(common::PATIENCE));
+    }
+    let mut client = RawClient::login(proxy.port, &Login::default()).expect("login");
+    client
+        .send_command(0x03, b"SELECT 'for nobody', SLEEP(500)")
+        .expect("sends");
+    let id = client.hello.connection_id;
+    wait_until("the statement runs", || is_running(&proxy, id));
+    drop(client);
+    wait_until("the session is gone", || !is_running(&proxy, id));
+}

@@ -346,12 +346,22 @@ fn executes_of_exactly_the_packet_limit_and_around_it_go_through_both_ways() {
     }
 }
 
+/// `make soak`: the full number.
+fn closed_statements() -> u32 {
+    let soak = std::env::var_os("UMPIRE_SOAK").is_some_and(|v| v == "1");
+    if soak {
+        1_000_000
+    } else {
+        3000
+    }
+}
+
 #[test]
 fn many_statements_prepared_and_closed_leave_none_on_the_servers() {
     let cluster = cluster();
     let proxy = Proxy::shared();
     let mut client = RawClient::connect(proxy.port);
-    for i in 0..3000 {
+    for i in 0..closed_statements() {
         let statement = client.prepare(&format!("SELECT {i} + ?"));
         client
             .command(EXECUTE, &execute(statement.id, 0, &[BIGINT], &[number(1)]))
@@ -479,4 +489,107 @@ fn reset_and_fetch_without_a_cursor_leave_a_transaction_alone() {
         replies.push(c.query("DELETE FROM written").expect("reply"));
         replies
     });
+}
+
+#[test]
+fn a_connections_limit_of_statements_closes_none_with_a_cursor_or_long_data() {
+    common::needs!(the_proxy);
+    let cluster = cluster();
+    let proxy = common::ProxyConfig::new(cluster)
+        .proxy("max_prepared_per_connection = 3")
+        .start();
+    proxy.wait_for_readers(&[2, 3]);
+    let run = |port: u16| {
+        let mut client = RawClient::connect(port);
+        let cursor = client.prepare("SELECT n, t FROM numbers ORDER BY n");
+        let open = execute(cursor.id, 1, &[], &[]);
+        let mut replies = vec![client.command(EXECUTE, &open).expect("reply")];
+        let long = client.prepare("SELECT LENGTH(?)");
+        let part = [&long.id.to_le_bytes()[..], &[0, 0], &[b'x'; 1000]].concat();
+        client.send_command(LONG_DATA, &part).expect("sends");
+        for i in 0..20 {
+            let other = client.prepare(&format!("SELECT {i} + ?"));
+            let body = execute(other.id, 0, &[BIGINT], &[number(1)]);
+            replies.push(client.command(EXECUTE, &body).expect("reply"));
+        }
+        let fetch = [cursor.id.to_le_bytes(), 7u32.to_le_bytes()].concat();
+        replies.push(client.command(FETCH, &fetch).expect("reply"));
+        let body = [
+            &execute(long.id, 0, &[STRING], &[None])[..9],
+            &[0, 1, 0xfd, 0],
+        ]
+        .concat();
+        replies.push(client.command(EXECUTE, &body).expect("reply"));
+        replies.push(client.command(FETCH, &fetch).expect("reply"));
+        replies
+    };
+    assert_eq!(run(proxy.port), run(cluster.primary().port));
+}
+
+#[test]
+fn a_statement_of_65535_parameters_runs_on_any_connection() {
+    const MOST: usize = 65_535;
+    let text = format!("SELECT {}?", "? + ".repeat(MOST - 1));
+    // too deep an expression for some servers: then the error is compared
+    let list = format!("SELECT 1 IN ({}?)", "?,".repeat(MOST - 1));
+    let one_more = format!("SELECT 1 IN ({}?)", "?,".repeat(MOST));
+    let tiny = [1u8, 0];
+    as_direct(&Login::default(), |c| {
+        let mut replies = Vec::new();
+        for sql in [&text, &list, &one_more] {
+            match c.try_prepare(sql).expect("connected") {
+                Err(error) => replies.push(Reply {
+                    error: Some(error),
+                    ..Reply::default()
+                }),
+                Ok(statement) => {
+                    assert_eq!(usize::from(statement.parameters), MOST);
+                    for (types, value) in [(&[tiny; MOST][..], 7u8), (&[], 1)] {
+                        let values = vec![Some(vec![value]); MOST];
+                        let body = execute(statement.id, 0, types, &values);
+                        replies.push(c.command(EXECUTE, &body).expect("reply"));
+                    }
+                    let close = statement.id.to_le_bytes();
+                    c.send_command(CLOSE, &close).expect("sends");
+                }
+            }
+        }
+        replies
+    });
+}
+
+#[test]
+fn statements_follow_ddl_and_a_schema_that_is_made_anew() {
+    let cluster = cluster();
+    let as_direct_each = |c: &mut RawClient| {
+        let root = |sql: &str| cluster.primary().run(&[sql]);
+        root("CREATE OR REPLACE DATABASE anew");
+        root("CREATE TABLE anew.t (a INT)");
+        root("INSERT INTO anew.t VALUES (1)");
+        c.query("USE anew").expect("reply");
+        let all = c.prepare("SELECT /* umpire:primary */ * FROM t");
+        let some = c.prepare("SELECT /* umpire:primary */ a, ? FROM t");
+        let mut replies = Vec::new();
+        for change in [
+            "SELECT 1",
+            "ALTER TABLE anew.t ADD b VARCHAR(9) DEFAULT 'new'",
+            "ALTER TABLE anew.t MODIFY a BIGINT UNSIGNED NOT NULL",
+            "DROP TABLE anew.t",
+            "CREATE TABLE anew.t (c DATE, a TEXT)",
+            "DROP DATABASE anew",
+            "CREATE DATABASE anew",
+            "CREATE TABLE anew.t (a INT)",
+            "INSERT INTO anew.t VALUES (9)",
+        ] {
+            root(change);
+            for _ in 0..2 {
+                let body = execute(all.id, 0, &[], &[]);
+                replies.push(c.command(EXECUTE, &body).expect("reply"));
+                let body = execute(some.id, 0, &[BIGINT], &[number(3)]);
+                replies.push(c.command(EXECUTE, &body).expect("reply"));
+            }
+        }
+        replies
+    };
+    as_direct(&Login::default(), as_direct_each);
 }

@@ -2,8 +2,9 @@
 use super::authentication::Authentication;
 use super::setup::Kind;
 use super::Want;
-use crate::config::{ServerTls, ServerTlsMode};
+use crate::config::{Compression, ServerTls, ServerTlsMode};
 use crate::net::{Buf, Socket};
+use crate::wire::compressed::{Algorithm, End};
 use crate::wire::handshake::{ChangeUser, Greeting, Response};
 use crate::wire::packet::{frame, Assembler};
 use crate::wire::reply::{Err as ServerError, Ok as OkPacket};
@@ -160,6 +161,8 @@ const NEVER: u64 = capabilities::SSL
     | capabilities::ZSTD_COMPRESSION
     | capabilities::CONNECT_WITH_DB;
 const MAX_PACKET: u32 = 1 << 30;
+/// The servers' and their clients' default.
+const ZSTD_LEVEL: u8 = 3;
 /// The one connection attribute: name and value, each behind its length.
 const PROGRAM_NAME: &[u8] = b"\x0cprogram_name\x06umpire";
 
@@ -181,8 +184,9 @@ pub(super) async fn log_in(
     }
     let caps = (want.capabilities & !NEVER | WISHED) & greeting.capabilities;
     let encrypted = wants_tls(want, &greeting)?;
+    let compression = compression(want, &greeting);
     let mut response = Response {
-        capabilities: caps,
+        capabilities: caps | compression.map_or(0, |(flag, _)| flag),
         max_packet: MAX_PACKET,
         collation: want.collation,
         user: want.account.user.to_string(),
@@ -191,6 +195,7 @@ pub(super) async fn log_in(
         } else {
             Vec::new()
         },
+        zstd_level: ZSTD_LEVEL,
         ..Response::default()
     };
     let mut next = sequence.wrapping_add(1);
@@ -204,6 +209,9 @@ pub(super) async fn log_in(
     response.auth_plugin = (caps & capabilities::PLUGIN_AUTH != 0).then(|| auth.plugin.clone());
     channel.send(&response.encode(), next);
     auth.run(channel, caps).await?;
+    if let Some((_, algorithm)) = compression {
+        channel.socket.compress(algorithm, End::Client);
+    }
     Ok(LoggedIn {
         capabilities: caps,
         thread_id: greeting.connection_id,
@@ -232,6 +240,20 @@ fn wants_tls<'w>(
          or set tls = \"preferred\" for this server",
         want.server.address
     ))))
+}
+
+/// The flag that asks for it; None: not wanted, or the server cannot.
+fn compression(want: &Want<'_>, greeting: &Greeting) -> Option<(u64, Algorithm)> {
+    let (flag, algorithm) = match want.server.compression {
+        Compression::Off => return None,
+        Compression::Zlib => (capabilities::COMPRESS, Algorithm::Zlib),
+        Compression::Zstd => (capabilities::ZSTD_COMPRESSION, Algorithm::Zstd(ZSTD_LEVEL)),
+    };
+    let offered = greeting.capabilities & flag != 0;
+    if !offered {
+        tracing::warn!(server = %want.server.address, ?algorithm, "a server does not offer the configured compression: going on without");
+    }
+    offered.then_some((flag, algorithm))
 }
 
 /// MariaDB leaves the first flag (CLIENT_MYSQL there) out of its greeting, also under a changed version string.

@@ -58,14 +58,20 @@ impl PreparedCache {
         self.slots.get_mut(at).map(|slot| &mut slot.prepared)
     }
 
-    /// Returns the server's id of the statement that had to go (to be closed with COM_STMT_CLOSE).
-    pub fn insert(&mut self, key: StatementKey, prepared: Prepared) -> Option<u32> {
+    /// Returns the server's id of the statement that had to go (to be closed with COM_STMT_CLOSE). None of `busy` goes: if
+    /// there is nothing else, there is one more.
+    pub fn insert(
+        &mut self,
+        key: StatementKey,
+        prepared: Prepared,
+        busy: &[StatementKey],
+    ) -> Option<u32> {
         if let Some(known) = self.get(key) {
             let before = std::mem::replace(known, prepared);
             return (before.server_id != prepared.server_id).then_some(before.server_id);
         }
         let gone = if self.by_key.len() >= self.limit {
-            self.evict()
+            self.evict(busy)
         } else {
             None
         };
@@ -112,8 +118,12 @@ impl PreparedCache {
         self.by_key.is_empty()
     }
 
-    fn evict(&mut self) -> Option<Prepared> {
-        let key = self.slots.get(self.oldest)?.key;
+    fn evict(&mut self, busy: &[StatementKey]) -> Option<Prepared> {
+        let mut slot = self.slots.get(self.oldest)?;
+        while busy.contains(&slot.key) {
+            slot = self.slots.get(slot.newer)?;
+        }
+        let key = slot.key;
         self.remove(key)
     }
 

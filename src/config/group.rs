@@ -5,7 +5,8 @@ use super::tls::servers::{self as server_tls, GroupTls};
 use super::value;
 use super::walk::{nearest, Findings, Found, Number, Section};
 use super::{
-    Accounts, Address, Group, Listen, Listener, Monitor, ProxyHeaders, ReadYourWrites, Role, Server,
+    Accounts, Address, Compression, Group, Listen, Listener, Monitor, ProxyHeaders, ReadYourWrites,
+    Role, Server,
 };
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -146,6 +147,7 @@ fn group(
         accounts: accounts(&mut section, findings),
         accounts_interval: in_ms(&mut section, &ACCOUNTS_INTERVAL),
         proxy_protocol: proxy_protocol(&mut section, findings),
+        compression: compression(&mut section, findings),
     };
     if group.accounts == Accounts::Server && group.monitor.is_none() {
         findings.error(
@@ -229,6 +231,23 @@ fn proxy_protocol(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Opt
         version: version?,
         of_client,
     })
+}
+
+fn compression(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Compression {
+    let Some(found) = section.string("compression") else {
+        return Compression::Off;
+    };
+    match found.value {
+        "off" => {}
+        "zlib" => return Compression::Zlib,
+        "zstd" => return Compression::Zstd,
+        other => findings.error(
+            found.at,
+            &found.key,
+            format!("{other:?} is not one of \"off\", \"zlib\", \"zstd\""),
+        ),
+    }
+    Compression::Off
 }
 
 fn servers(

@@ -4,10 +4,12 @@ use super::{addresses, tls, value};
 use super::{Addresses, Listen, Listener, ListenerTls};
 use toml::de::DeValue;
 
-/// Addresses, each by itself or in a table with what holds for its clients. `offered`: what `[tls]` says.
+/// Addresses, each by itself or in a table with what holds for its clients. `offered`: what `[tls]` says;
+/// `compression`: what `[proxy]` says.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     offered: Option<ListenerTls>,
+    compression: bool,
     findings: &Findings<'_>,
 ) -> Vec<Found<Listener>> {
     let expected = "a list of addresses, or of tables with an address";
@@ -18,7 +20,7 @@ pub(super) fn read(
     }
     let mut listeners: Vec<Found<Listener>> = Vec::new();
     for member in members {
-        let Some(found) = listener(section, member, offered, findings) else {
+        let Some(found) = listener(section, member, offered, compression, findings) else {
             continue;
         };
         let address = &found.value.address;
@@ -42,6 +44,7 @@ fn listener(
     section: &Section<'_, '_>,
     member: Found<&DeValue<'_>>,
     offered: Option<ListenerTls>,
+    compression: bool,
     findings: &Findings<'_>,
 ) -> Option<Found<Listener>> {
     let usual = offered.unwrap_or(ListenerTls::Off);
@@ -51,7 +54,9 @@ fn listener(
             at: member.at,
             key: member.key,
         };
-        return at_address(text, usual, findings);
+        let mut found = at_address(text, usual, findings)?;
+        found.value.compression = compression;
+        return Some(found);
     }
     let mut table = section.open_member("listen", "an address or a table", member)?;
     let address = table.required("address", "where clients connect, such as \"0.0.0.0:6033\"");
@@ -64,6 +69,7 @@ fn listener(
     let nobody = "where nobody sends PROXY headers";
     let balancers = addresses::networks(&mut table, "proxy_protocol", nobody, findings);
     let found = address.and_then(|at| at_address(at, tls.unwrap_or(usual), findings));
+    let compression = table.boolean("compression", compression);
     if matches!(&found, Some(at) if matches!(at.value.address, Listen::Unix(_))) {
         has_no_addresses(&table, findings);
     }
@@ -71,6 +77,7 @@ fn listener(
     let mut found = found?;
     found.value.addresses = addresses;
     found.value.balancers = balancers;
+    found.value.compression = compression;
     Some(found)
 }
 
@@ -98,6 +105,7 @@ fn at_address(
             tls,
             addresses: Addresses::default(),
             balancers: Vec::new(),
+            compression: true,
         },
         at: text.at,
         key: text.key,

@@ -155,6 +155,8 @@ pub struct Listener {
     pub addresses: Addresses,
     /// `proxy_protocol`: who comes from here begins with a PROXY header; nobody else may.
     pub balancers: Vec<Cidr>,
+    /// Clients may ask for the compressed protocol.
+    pub compression: bool,
 }
 
 impl Listener {
@@ -269,6 +271,17 @@ pub struct Group {
     pub accounts_interval: Duration,
     /// PROXY headers in front of connections to the servers; None: no headers.
     pub proxy_protocol: Option<ProxyHeaders>,
+    /// Of connections to the servers.
+    pub compression: Compression,
+}
+
+/// How bytes to and from a group's servers are compressed, where a server can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    Off,
+    Zlib,
+    /// MySQL 8.0.18 and later.
+    Zstd,
 }
 
 /// Where a group's users come from.

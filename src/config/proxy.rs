@@ -88,7 +88,8 @@ pub(super) fn read(
         .has("tls")
         .then(|| tls.as_ref().map_or(ListenerTls::Optional, |t| t.mode));
     let mut section = top.table("proxy")?;
-    let listen = listener::read(&mut section, offered, findings);
+    let compression = section.boolean("compression", true);
+    let listen = listener::read(&mut section, offered, compression, findings);
     let admin = service(&mut section, "admin", findings);
     let http = service(&mut section, "http", findings);
     let admin_user = admin_user(&mut section, findings);

@@ -67,6 +67,7 @@ fn the_least_configuration_has_the_documented_defaults() {
             tls: ListenerTls::Off,
             addresses: Addresses::default(),
             balancers: Vec::new(),
+            compression: true,
         }]
     );
     assert_eq!((proxy.admin, proxy.http), (None, None));

@@ -50,7 +50,11 @@ impl Driver {
         } else if expired {
             wake(&mut slot.recv_waker, &mut self.woken);
         }
-        let deadline = self.slots[index as usize].deadline;
+        let slot = &mut self.slots[index as usize];
+        if slot.ended {
+            wake(&mut slot.hangup_waker, &mut self.woken);
+        }
+        let deadline = slot.deadline;
         let deadline = if deadline > self.now { deadline } else { NEVER };
         self.schedule(index, deadline.min(self.next_stall_check(index)));
     }

@@ -16,6 +16,7 @@
 //! | `socket`, `listen`, `connect` | what tasks use |
 //! | `driver`, `recv`, `send`, `prompt` | the pass, and the two directions of a connection |
 //! | `tls` | encryption between the two directions and the queues |
+//! | `compression` | the compressed protocol, between the queues and the tasks |
 //! | `slot`, `queue`, `life` | the state of a connection, from its first day to its last |
 //! | `ring`, `error` | io_uring, and why it cannot be had |
 //! | `buf`, `pool` | counted slices, and the receive buffers |
@@ -23,6 +24,7 @@
 //! | `pooled` | futures whose memory is used again |
 mod buf;
 mod clock;
+mod compression;
 mod connect;
 mod driver;
 mod error;

@@ -9,6 +9,9 @@ use std::task::{Poll, Waker};
 
 /// Full small buffers in a row after which a connection gets large ones.
 const BULK_AFTER: u8 = 4;
+/// A peer that has closed and one that has only ended its direction (`shutdown(SHUT_WR)`) look the same until something
+/// is sent. Nanoseconds.
+const HALF_CLOSED: u64 = 5_000_000_000;
 /// Receives in a row that a small buffer would have held after which it goes back.
 const SMALL_AFTER: u8 = 8;
 
@@ -141,6 +144,7 @@ impl Driver {
     fn on_end(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.ended = true;
+        slot.ended_at = self.now;
         wake(&mut slot.recv_waker, &mut self.woken);
         wake(&mut slot.hangup_waker, &mut self.woken);
         if slot.lingering {
@@ -223,6 +227,18 @@ impl Driver {
         note_waker(&mut slot.hangup_waker, waker);
         self.watch_hangup(index);
         Poll::Pending
+    }
+
+    /// As [`Driver::poll_hangup`], but a peer that has only ended may still read for [`HALF_CLOSED`].
+    pub(super) fn poll_gone(&mut self, index: u32, waker: &Waker) -> Poll<()> {
+        let slot = &mut self.slots[index as usize];
+        let until = slot.ended_at.saturating_add(HALF_CLOSED);
+        if slot.ended && slot.error == 0 && until > self.now {
+            note_waker(&mut slot.hangup_waker, waker);
+            self.schedule(index, until);
+            return Poll::Pending;
+        }
+        self.poll_hangup(index, waker)
     }
 
     /// A paused receive cannot see the peer go: a poll does, if someone wants to know.

@@ -1,4 +1,5 @@
 //! What the driver knows of one connection.
+use super::compression;
 use super::queue::Queue;
 use super::timers::{Nanos, TimerId, NEVER};
 use super::tls::Layer;
@@ -36,6 +37,8 @@ pub(super) struct Slot {
     pub(super) drain_waker: Option<Waker>,
     /// When the kernel last took a byte, or the queue began to fill.
     pub(super) progress: Nanos,
+    /// When the peer ended.
+    pub(super) ended_at: Nanos,
     /// What showed the peer's progress when it was last looked at.
     pub(super) taken_before: u64,
     /// The message of the send that is in flight, if it gathers several buffers.
@@ -44,6 +47,8 @@ pub(super) struct Slot {
     pub(super) prompt: u32,
     /// The connection is encrypted, or about to be.
     pub(super) tls: Option<Box<Layer>>,
+    /// Both directions are compressed.
+    pub(super) compression: Option<Box<compression::Layer>>,
 
     pub(super) timer: Option<TimerId>,
     pub(super) timer_due: Nanos,
@@ -94,10 +99,12 @@ impl Slot {
             drain_limit: 0,
             drain_waker: None,
             progress: 0,
+            ended_at: 0,
             taken_before: 0,
             gather: None,
             prompt: 0,
             tls: None,
+            compression: None,
             timer: None,
             timer_due: NEVER,
             address: None,

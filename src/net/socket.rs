@@ -88,7 +88,7 @@ impl Socket {
     /// TimedOut when the read deadline is over (the socket stays usable); what the kernel reported
     /// when the connection failed. Received bytes come before either.
     pub fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Buf>>> {
-        driver::with(|driver| driver.poll_recv(self.index, cx.waker()))
+        driver::with(|driver| driver.poll_plain(self.index, cx.waker()))
     }
 
     pub async fn recv(&self) -> io::Result<Option<Buf>> {
@@ -97,18 +97,18 @@ impl Socket {
 
     /// Without waiting: a chunk that is already here.
     pub fn try_recv(&self) -> Option<Buf> {
-        driver::with(|driver| driver.take_received(self.index))
+        driver::with(|driver| driver.take_plain(self.index))
     }
 
     /// Puts bytes back in front of what was received.
     pub fn unread(&self, buf: Buf) {
-        driver::with(|driver| driver.unread(self.index, buf));
+        driver::with(|driver| driver.unread_plain(self.index, buf));
     }
 
     /// Queues; sent in order with the other queued buffers by the end of this pass. Never blocks; errors
     /// surface at the next poll.
     pub fn send(&self, buf: Buf) {
-        driver::with(|driver| driver.send(self.index, buf));
+        driver::with(|driver| driver.send_plain(self.index, buf));
     }
 
     /// Bytes queued and not yet taken by the kernel.
@@ -150,6 +150,12 @@ impl Socket {
         driver::with(|driver| driver.poll_hangup(self.index, cx.waker()))
     }
 
+    /// As [`Socket::poll_hangup`], for a peer that may end its direction and still wait for an answer: it is gone when the
+    /// connection fails, or seconds after it ended.
+    pub fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        driver::with(|driver| driver.poll_gone(self.index, cx.waker()))
+    }
+
     pub async fn hangup(&self) {
         poll_fn(|cx| self.poll_hangup(cx)).await;
     }
@@ -158,7 +164,10 @@ impl Socket {
     pub fn is_stale(&self) -> bool {
         driver::with(|driver| {
             let slot = &driver.slots[self.index as usize];
-            slot.is_silent() || !slot.received.is_empty()
+            let layer = slot.compression.as_ref();
+            slot.is_silent()
+                || !slot.received.is_empty()
+                || layer.is_some_and(|layer| layer.has_received())
         })
     }
 

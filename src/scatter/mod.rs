@@ -95,7 +95,7 @@ impl<'a> Scatter<'a> {
                 return Poll::Ready(event.map(|event| (*at, event)));
             }
         }
-        match self.client.map(|c| c.poll_hangup(cx)) {
+        match self.client.map(|c| c.poll_gone(cx)) {
             Some(Poll::Ready(())) => Poll::Ready(Err(Failure::Client)),
             _ => Poll::Pending,
         }

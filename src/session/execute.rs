@@ -5,7 +5,7 @@
 //! relies on are put in for a connection that has not seen them.
 use super::lease::Attempt;
 use super::pins::Pins;
-use super::prepare::{close_on_server, keep_prepared, statement_id, with_statement_id};
+use super::prepare::{close_on_server, statement_id, with_statement_id};
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
@@ -18,6 +18,11 @@ use crate::wire::prepare::{with_types, Execute};
 use crate::wire::{command, error, reply, status};
 use std::rc::Rc;
 
+/// Whose types a server remembers of a statement that nobody has executed, and after a bulk execution. No session's.
+pub(super) const NOBODY: u64 = 0;
+const BULK: u64 = u64::MAX;
+/// MYSQL_TYPE_NULL
+const UNBOUND: [u8; 2] = [6, 0];
 /// The EXECUTE flags that ask for a cursor; another one only says that query attributes follow.
 const CURSOR_FLAGS: u8 = 7;
 
@@ -274,9 +279,9 @@ impl Session {
             server_id: ok.statement_id,
             parameters: ok.parameters,
             columns: ok.columns,
-            types_of: 0,
+            types_of: NOBODY,
         };
-        keep_prepared(lease, key, here);
+        self.keep_prepared(lease, key, here);
         Ok(ok.statement_id)
     }
 
@@ -303,7 +308,7 @@ impl Session {
         plan: &Plan,
         server_id: u32,
     ) -> Result<Outgoing, reply::Err> {
-        let free = self.pins.is_empty();
+        let (free, mariadb) = (self.pins.is_empty(), self.dialect.mariadb);
         let mut bytes = command.bytes.clone();
         self.note_bulk_types(lease, command, plan.id);
         if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
@@ -316,6 +321,11 @@ impl Session {
                         None if has_values(command, at) => {
                             self.end_statement_state(lease, plan.id);
                             return Err(error::types_never_sent());
+                        }
+                        // all of them NULL: of the type that they have in a statement that nobody bound
+                        None if mariadb && prepared.types_of != NOBODY => {
+                            let unbound = UNBOUND.repeat(statement.parameters.into());
+                            retyped(command, at, &unbound).ok_or_else(types_needed)?
                         }
                         None => bytes,
                     };
@@ -355,7 +365,7 @@ impl Session {
         }
         let key = self.statements.get(id).map(|s| s.key);
         if let Some(prepared) = key.and_then(|key| lease.prepared.get(key)) {
-            prepared.types_of = 0;
+            prepared.types_of = BULK;
         }
     }
 

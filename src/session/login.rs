@@ -15,6 +15,7 @@ use crate::net::{Buf, Peer, Socket};
 use crate::topology::{Greeting, User};
 use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
 use crate::wire::capabilities::*;
+use crate::wire::compressed::Algorithm;
 use crate::wire::handshake::{self, ChangeUser, Response};
 use crate::wire::packet::{frame, Assembler};
 use crate::wire::proxy_protocol;
@@ -30,12 +31,9 @@ const MESSAGE_LIMIT: usize = 128 * 1024;
 
 /// What Umpire does not speak itself, whatever the servers offer. With CACHE_METADATA a server leaves out the columns of a
 /// statement that was executed before on the connection: sessions share statements, and this one may not have seen them.
-const NOT_OFFERED: u64 = COMPRESS
-    | ZSTD_COMPRESSION
-    | MULTI_FACTOR_AUTH
-    | MARIADB_COM_MULTI
-    | MARIADB_CACHE_METADATA
-    | SSL_VERIFY_SERVER_CERT;
+const NOT_OFFERED: u64 =
+    MULTI_FACTOR_AUTH | MARIADB_COM_MULTI | MARIADB_CACHE_METADATA | SSL_VERIFY_SERVER_CERT;
+const COMPRESSIONS: u64 = COMPRESS | ZSTD_COMPRESSION;
 /// An odd number, so that neither two generations nor a generation and a fingerprint meet by chance.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// What every client of this century sends, and Umpire needs.
@@ -47,7 +45,10 @@ const ALWAYS_OFFERED: u64 = PROTOCOL_41
 
 /// A client that proved who it is.
 pub struct LoggedIn {
+    /// Without those of compression, which servers know nothing of.
     pub capabilities: u64,
+    /// From the OK on.
+    pub compression: Option<Algorithm>,
     pub collation: u16,
     pub user: Arc<User>,
     pub account: Rc<Account>,
@@ -186,7 +187,10 @@ pub async fn login(
     let greeting = group.greeting.clone();
     let scramble = new_scramble();
     let (mode, tls) = offered_tls(&snapshot.proxy, listener);
-    let offered = offered_capabilities(&greeting, tls.is_some(), shared.sharding());
+    let mut offered = offered_capabilities(&greeting, tls.is_some(), shared.sharding());
+    if !offers_compression(&snapshot.proxy, listener) {
+        offered &= !COMPRESSIONS;
+    }
     dialogue.send(&encode_greeting(&greeting, entry.id, scramble, offered));
     let mut payload = dialogue.receive().await?;
     if handshake::is_ssl_request(&payload) {
@@ -212,7 +216,8 @@ pub async fn login(
     let (user, account, token) =
         admit(dialogue, shared, entry, &claim, &scramble, &greeting).await?;
     Ok(LoggedIn {
-        capabilities: (response.capabilities & offered & !SSL) | PROTOCOL_41,
+        capabilities: (response.capabilities & offered & !(SSL | COMPRESSIONS)) | PROTOCOL_41,
+        compression: compression(response.capabilities & offered, response.zstd_level),
         collation: response.collation,
         user,
         account,
@@ -398,6 +403,19 @@ fn offered_tls(proxy: &Proxy, listener: usize) -> (ListenerTls, Option<&Tls>) {
     match (mode, &proxy.tls) {
         (Some(mode), Some(tls)) if mode != ListenerTls::Off => (mode, Some(tls)),
         _ => (ListenerTls::Off, None),
+    }
+}
+
+fn offers_compression(proxy: &Proxy, listener: usize) -> bool {
+    proxy.listen.get(listener).is_some_and(|at| at.compression)
+}
+
+/// Of a client that asks for both, servers take the first.
+fn compression(agreed: u64, zstd_level: u8) -> Option<Algorithm> {
+    match agreed {
+        flags if flags & COMPRESS != 0 => Some(Algorithm::Zlib),
+        flags if flags & ZSTD_COMPRESSION != 0 => Some(Algorithm::Zstd(zstd_level)),
+        _ => None,
     }
 }
 

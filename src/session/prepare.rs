@@ -1,5 +1,6 @@
 //! COM_STMT_PREPARE, COM_STMT_CLOSE, COM_STMT_RESET.
 use super::commands::SESSION_ONLY;
+use super::execute::NOBODY;
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::statements::{key_of, Statement};
@@ -102,9 +103,9 @@ impl Session {
             server_id: ok.statement_id,
             parameters: ok.parameters,
             columns: ok.columns,
-            types_of: 0,
+            types_of: NOBODY,
         };
-        keep_prepared(lease, key, here);
+        self.keep_prepared(lease, key, here);
         self.statements.insert(
             id,
             Statement {
@@ -203,6 +204,26 @@ impl Session {
         }
     }
 
+    /// Adds to the connection's statements; the one that has to go for it is closed on the server. One with an open cursor
+    /// or long data never goes.
+    pub(super) fn keep_prepared(
+        &mut self,
+        lease: &mut Lease,
+        key: StatementKey,
+        prepared: Prepared,
+    ) {
+        if let Some(old) = lease.prepared.remove(key) {
+            close_on_server(lease, old.server_id);
+        }
+        let busy = match self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
+            true => self.statements.busy(),
+            false => Vec::new(),
+        };
+        if let Some(evicted) = lease.prepared.insert(key, prepared, &busy) {
+            close_on_server(lease, evicted);
+        }
+    }
+
     pub(super) fn update_statement_pins(&mut self) {
         self.pins.remove(Pins::CURSOR | Pins::LONG_DATA);
         self.pins |= self.statements.pins();
@@ -223,20 +244,6 @@ pub(super) fn with_statement_id(command: &[u8], id: u32) -> Buf {
         field.copy_from_slice(&id.to_le_bytes());
     }
     bytes
-}
-
-/// Adds to the connection's statements; the one that has to go for it is closed on the server.
-pub(super) fn keep_prepared(
-    lease: &mut Lease,
-    key: crate::backend::StatementKey,
-    prepared: Prepared,
-) {
-    if let Some(old) = lease.prepared.remove(key) {
-        close_on_server(lease, old.server_id);
-    }
-    if let Some(evicted) = lease.prepared.insert(key, prepared) {
-        close_on_server(lease, evicted);
-    }
 }
 
 pub(super) fn close_on_server(lease: &Lease, server_id: u32) {

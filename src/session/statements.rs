@@ -108,6 +108,12 @@ impl Statements {
         }
     }
 
+    /// Statements of which something is on the held connection.
+    pub fn busy(&self) -> Vec<StatementKey> {
+        let busy = self.by_id.values().filter(|s| s.cursor || s.long_data);
+        busy.map(|s| s.key).collect()
+    }
+
     pub fn remove(&mut self, id: u32) -> Option<Statement> {
         self.by_id.remove(&id)
     }

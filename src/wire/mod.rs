@@ -11,6 +11,7 @@ mod bytes;
 pub mod capabilities;
 pub mod column;
 pub mod command;
+pub mod compressed;
 pub mod error;
 pub mod handshake;
 pub mod packet;

@@ -11,6 +11,7 @@
 )]
 
 pub mod cluster;
+pub mod compressed;
 pub mod general_log;
 pub mod mysql_pair;
 pub mod process;

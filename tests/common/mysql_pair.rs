@@ -103,6 +103,11 @@ impl MysqlPair {
         .expect("mysqld starts")
     }
 
+    /// MySQL's own command-line client.
+    pub fn client_program(&self) -> PathBuf {
+        cache().expect("the pair runs").join("bin/mysql")
+    }
+
     pub fn run(&self, at: usize, statements: &[&str]) {
         let mut root = self.try_root(at).expect("root can log in");
         for statement in statements {

@@ -3,6 +3,7 @@
 //! It has its own framing and login, not the product's: a fault that both sides shared would
 //! stay invisible.
 
+use super::compressed::Compressed;
 use super::reply::{self, Reply};
 use super::PATIENCE;
 use rustls::pki_types::ServerName;
@@ -94,8 +95,19 @@ pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Compressed(Box<Compressed>),
     /// For the moment of a change.
     None,
+}
+
+impl Socket {
+    /// Below compression.
+    fn wire(&self) -> &Socket {
+        match self {
+            Socket::Compressed(compressed) => &compressed.inner,
+            other => other,
+        }
+    }
 }
 
 impl Read for Socket {
@@ -104,6 +116,7 @@ impl Read for Socket {
             Socket::Tcp(s) => s.read(buffer),
             Socket::Unix(s) => s.read(buffer),
             Socket::Tls(s) => s.read(buffer),
+            Socket::Compressed(s) => s.read(buffer),
             Socket::None => Ok(0),
         }
     }
@@ -115,12 +128,14 @@ impl Write for Socket {
             Socket::Tcp(s) => s.write(bytes),
             Socket::Unix(s) => s.write(bytes),
             Socket::Tls(s) => s.write(bytes),
+            Socket::Compressed(s) => s.write(bytes),
             Socket::None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Socket::Tls(s) => s.flush(),
+            Socket::Compressed(s) => s.flush(),
             _ => Ok(()),
         }
     }
@@ -248,9 +263,18 @@ impl RawClient {
         }
         body.extend(login.plugin.as_bytes());
         body.push(0);
+        let zstd = capabilities & cap::ZSTD_COMPRESSION as u32 != 0;
+        if zstd {
+            body.push(3);
+        }
         let next = self.sequence.wrapping_add(1);
         self.send_packet(next, &body)?;
-        self.follow_login(login)
+        self.follow_login(login)?;
+        if zstd || capabilities & cap::COMPRESS as u32 != 0 {
+            let inner = std::mem::replace(&mut self.socket, Socket::None);
+            self.socket = Socket::Compressed(Box::new(Compressed::new(inner, zstd)));
+        }
+        Ok(())
     }
 
     /// The rest of a login or of COM_CHANGE_USER: until OK or ERR.
@@ -380,11 +404,11 @@ impl RawClient {
     }
 
     pub fn set_read_timeout(&mut self, limit: Duration) {
-        match &self.socket {
+        match self.socket.wire() {
             Socket::Tcp(s) => s.set_read_timeout(Some(limit)),
             Socket::Unix(s) => s.set_read_timeout(Some(limit)),
             Socket::Tls(s) => s.sock.set_read_timeout(Some(limit)),
-            Socket::None => Ok(()),
+            _ => Ok(()),
         }
         .expect("a socket takes a timeout");
     }
@@ -395,11 +419,11 @@ impl RawClient {
 
     /// Half-close: the peer sees our end, we can still read.
     pub fn shut_down_writing(&mut self) {
-        match &self.socket {
+        match self.socket.wire() {
             Socket::Tcp(s) => s.shutdown(Shutdown::Write),
             Socket::Unix(s) => s.shutdown(Shutdown::Write),
             Socket::Tls(s) => s.sock.shutdown(Shutdown::Write),
-            Socket::None => Ok(()),
+            _ => Ok(()),
         }
         .ok();
     }

@@ -205,8 +205,8 @@ fn prepare_reply(client: &mut RawClient, reply: &mut Reply) -> io::Result<()> {
         warnings: u16::from_le_bytes([packet[10], packet[11]]),
     };
     for count in [prepared.parameters, prepared.columns] {
-        let end = u16::from(count > 0 && !deprecate_eof(client));
-        for _ in 0..count + end {
+        let end = u32::from(count > 0 && !deprecate_eof(client));
+        for _ in 0..u32::from(count) + end {
             next(client, reply)?;
         }
     }
