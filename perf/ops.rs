@@ -238,6 +238,7 @@ fn greeting() -> Greeting {
         collation: 45,
         auth_plugin: "mysql_native_password".into(),
         collations: Arc::new(HashMap::new()),
+        sql_mode: String::new(),
     }
 }
 
@@ -256,6 +257,7 @@ fn group() -> Group {
             target: Some(Target::Tcp(([127, 0, 0, 1], port).into())),
             role,
             weight: u32::from(index > 0),
+            compression: umpire::config::Compression::Off,
             health: Health {
                 alive: true,
                 writable: index == 0,

@@ -116,6 +116,11 @@ impl Relay<'_> {
         if plain && (same || packet.len() == HEADER + BARE_OK) {
             return Ok(Verdict::AsIs);
         }
+        if self.filter.all && same && self.client_capabilities & SESSION_TRACK != 0 {
+            // as it came: a server may set the flag and report nothing
+            self.end.changes.append(&mut ok.changes);
+            return Ok(Verdict::AsIs);
+        }
         let changes = std::mem::take(&mut ok.changes);
         if self.client_capabilities & SESSION_TRACK != 0 {
             ok.changes = changes
