@@ -8,7 +8,6 @@
 # By hand: perf record -e cpu-clock -F 1997 --call-graph dwarf,16384 -t THREAD -- sleep 10
 #          perf script -i perf.data | perf/flamegraph.py >flamegraph.svg
 set -euo pipefail
-umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
 seconds=10 clients=64 out=${CARGO_TARGET_DIR:-target}/flamegraph.svg pid=''
 while [ $# -gt 0 ]; do
@@ -21,53 +20,16 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-command -v perf >/dev/null || { echo "perf is missing: apt-get install -y --no-install-recommends linux-perf" >&2; exit 1; }
-umpire=${UMPIRE:-${CARGO_TARGET_DIR:-target}/release/umpire}
-loadgen=${LOADGEN:-${CARGO_TARGET_DIR:-target}/release/examples/loadgen}
-cluster=tests/servers/cluster.sh
-dir=$(mktemp -d /tmp/umpire-flamegraph-XXXXXX)
-proxy='' load=''
-finish() {
-  for process in $load $proxy; do kill "$process" 2>/dev/null || true; wait "$process" 2>/dev/null || true; done
-  [ ! -d "$dir/servers" ] || $cluster stop "$dir/servers" || true
-  rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+. perf/lib.sh
+needs perf linux-perf
 
 start() {
-  local base=26310
-  while listening $base || listening $((base + 1)) || listening $((base + 2)); do base=$((base + 10)); done
-  $cluster mariadb "$dir/servers" $base 2
-  sysbench --mysql-host=127.0.0.1 --mysql-port=$base --mysql-user=app --mysql-password=apppw --mysql-db=sbtest \
-    --tables=1 --table-size=10000 oltp_point_select prepare >/dev/null
-  $cluster sync "$dir/servers"
-  cat >"$dir/umpire.toml" <<END
-[proxy]
-listen = ["127.0.0.1:$((base + 2))"]
-workers = [$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')]
-
-[[group]]
-name = "main"
-servers = [
-  { address = "127.0.0.1:$base", role = "primary" },
-  { address = "127.0.0.1:$((base + 1))", role = "replica" },
-]
-read_write_split = true
-monitor = { user = "monitor", password = "monitorpw" }
-
-[[user]]
-name = "app"
-password = "apppw"
-group = "main"
-END
+  servers
   "$umpire" --config "$dir/umpire.toml" 2>"$dir/log" &
   proxy=$!
-  for _ in $(seq 100); do listening $((base + 2)) && break; sleep .1; done
-  listening $((base + 2)) || { cat "$dir/log" >&2; exit 1; }
-  "$loadgen" closed --port $((base + 2)) --clients "$clients" --seconds $((seconds + 5)) >"$dir/load" &
+  for _ in $(seq 100); do listening $port && break; sleep .1; done
+  listening $port || { cat "$dir/log" >&2; exit 1; }
+  "$loadgen" closed --port $port --clients "$clients" --seconds $((seconds + 5)) >"$dir/load" &
   load=$!
   sleep 2
   pid=$proxy

@@ -6,7 +6,6 @@
 # where times are not. Fails when a turn costs more than perf/ceilings.txt allows (`turn-text-16` and so on).
 # UMPIRE, LOADGEN: the programs (release builds by default).
 set -euo pipefail
-umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
 clients=16 functions=40 workload=text extra=()
 while [ $# -gt 0 ]; do
@@ -18,56 +17,19 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install -y --no-install-recommends valgrind libc6-dbg" >&2; exit 1; }
-umpire=${UMPIRE:-${CARGO_TARGET_DIR:-target}/release/umpire}
-loadgen=${LOADGEN:-${CARGO_TARGET_DIR:-target}/release/examples/loadgen}
-cluster=tests/servers/cluster.sh
-dir=$(mktemp -d /tmp/umpire-turn-XXXXXX)
-proxy='' load=''
-finish() {
-  for process in $load $proxy; do kill -KILL "$process" 2>/dev/null || true; wait "$process" 2>/dev/null || true; done
-  [ ! -d "$dir/servers" ] || $cluster stop "$dir/servers" || true
-  rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-base=26410
-while listening $base || listening $((base + 1)) || listening $((base + 2)); do base=$((base + 10)); done
-$cluster mariadb "$dir/servers" $base 2
-sysbench --mysql-host=127.0.0.1 --mysql-port=$base --mysql-user=app --mysql-password=apppw --mysql-db=sbtest \
-  --tables=1 --table-size=10000 oltp_point_select prepare >/dev/null
-$cluster sync "$dir/servers"
-cat >"$dir/umpire.toml" <<END
-[proxy]
-listen = ["127.0.0.1:$((base + 2))"]
-workers = [$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')]
-
-[[group]]
-name = "main"
-servers = [
-  { address = "127.0.0.1:$base", role = "primary" },
-  { address = "127.0.0.1:$((base + 1))", role = "replica" },
-]
-read_write_split = true
-monitor = { user = "monitor", password = "monitorpw" }
-
-[[user]]
-name = "app"
-password = "apppw"
-group = "main"
-END
+. perf/lib.sh
+needs valgrind valgrind libc6-dbg
+servers
 valgrind --tool=callgrind --instr-atstart=no --separate-threads=yes --callgrind-out-file="$dir/out" \
   "$umpire" --config "$dir/umpire.toml" 2>"$dir/log" &
 proxy=$!
 # a login takes its time there, since the process makes an RSA key first
 for _ in $(seq 60); do
-  timeout 10 "$loadgen" closed --port $((base + 2)) --clients 1 --seconds 0.1 >"$dir/load" 2>/dev/null &&
+  timeout 10 "$loadgen" closed --port $port --clients 1 --seconds 0.1 >"$dir/load" 2>/dev/null &&
     grep -q '"queries": [1-9]' "$dir/load" && break
   sleep 1
 done
-"$loadgen" closed --port $((base + 2)) --clients "$clients" --seconds 8 "${extra[@]}" >"$dir/load" &
+"$loadgen" closed --port $port --clients "$clients" --seconds 8 "${extra[@]}" >"$dir/load" &
 load=$!
 sleep 2
 # the load goes on while the counts are taken: a process that sleeps does not hear callgrind_control
