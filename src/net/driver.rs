@@ -1,6 +1,7 @@
 //! The driver: one pass flushes what is queued, enters the kernel once, and deals with what came
 //! back. The state of all sockets of a worker is here, in a thread-local.
 use super::listen::Listening;
+use super::pipe::Pipes;
 use super::ring::{Completion, Ring};
 use super::slot::{Gather, Slot};
 use super::timers::{Nanos, Owner, Timers};
@@ -64,6 +65,8 @@ pub(super) enum Op {
     Send,
     Connect,
     Poll,
+    /// A poll until a splice can go on.
+    Ready,
     Accept,
     Timeout,
     Wake,
@@ -90,6 +93,7 @@ pub(super) struct Driver {
     pub(super) prompt_works: bool,
     /// Sockets that receive into large buffers.
     pub(super) bulk_sockets: u32,
+    pub(super) pipes: Pipes,
     /// Spare message storage: boxes, because a message keeps its address while it is in flight.
     #[allow(clippy::vec_box)]
     pub(super) gathers: Vec<Box<Gather>>,
@@ -134,6 +138,7 @@ impl Driver {
             prompt: Vec::new(),
             prompt_works,
             bulk_sockets: 0,
+            pipes: Pipes::default(),
             gathers: Vec::new(),
             joined: Vec::new(),
             completions: Vec::new(),
@@ -241,6 +246,8 @@ impl Driver {
             self.on_send(index, result);
         } else if op == Op::Connect as u8 {
             self.on_connect(index, result);
+        } else if op == Op::Ready as u8 {
+            self.on_ready(index);
         } else {
             self.on_poll(index, result);
         }

@@ -118,7 +118,7 @@ impl Driver {
             slot.receiving && !slot.cancelling,
             slot.polling,
         );
-        let (sending, connecting) = (slot.sending, slot.connecting);
+        let (sending, connecting, awaiting) = (slot.sending, slot.connecting, slot.awaiting);
         if sending || connecting {
             self.shut_down(index, libc::SHUT_RDWR);
         }
@@ -127,6 +127,7 @@ impl Driver {
             (sending, Op::Send),
             (connecting, Op::Connect),
             (polling, Op::Poll),
+            (awaiting, Op::Ready),
         ];
         for (_, op) in operations.into_iter().filter(|(in_flight, _)| *in_flight) {
             self.cancel(user_data(op, generation, index));

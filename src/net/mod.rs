@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `socket`, `listen`, `connect` | what tasks use |
 //! | `driver`, `recv`, `send`, `prompt` | the pass, and the two directions of a connection |
+//! | `splice`, `pipe` | long packets from one connection to another inside the kernel |
 //! | `tls` | encryption between the two directions and the queues |
 //! | `compression` | the compressed protocol, between the queues and the tasks |
 //! | `slot`, `queue`, `life` | the state of a connection, from its first day to its last |
@@ -31,6 +32,7 @@ mod error;
 mod life;
 mod listen;
 mod options;
+mod pipe;
 mod pool;
 mod pooled;
 mod prompt;
@@ -40,6 +42,7 @@ mod ring;
 mod send;
 mod slot;
 mod socket;
+mod splice;
 mod task;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -56,6 +59,7 @@ pub use error::{StartError, LEAST_KERNEL};
 pub use listen::{listen, Listener};
 pub use pooled::{pooled, Pooled};
 pub use socket::{Aborter, Socket};
+pub use splice::{Side, Splice};
 pub use task::{drive, finish, sleep_until, spawn, stop, yield_now};
 pub use tls::TlsInfo;
 pub use wake::{attach_wake, woken, Wake};
@@ -165,6 +169,8 @@ pub struct NetStats {
     /// Sends that were submitted to be done at once, and those that may take their time.
     pub prompt_sends: u64,
     pub ring_sends: u64,
+    /// Calls of splice(2).
+    pub splices: u64,
     /// Connections accepted, and accepts that failed for want of descriptors or memory.
     pub accepted: u64,
     pub accept_errors: u64,
@@ -184,6 +190,7 @@ pub fn stats() -> NetStats {
 /// Gives memory back that was needed for a while and no longer is. To be called about once a second.
 pub fn tidy() {
     pool::tidy(pool::BULK);
+    driver::with(|driver| driver.pipes.tidy());
 }
 
 /// What is open, to find what leaks.

@@ -18,8 +18,11 @@ const SMALL_AFTER: u8 = 8;
 impl Driver {
     pub(super) fn arm_recv(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        let wanted =
-            !slot.paused && !slot.ended && slot.error == 0 && (!slot.released || slot.lingering);
+        let wanted = !slot.paused
+            && !slot.held
+            && !slot.ended
+            && slot.error == 0
+            && (!slot.released || slot.lingering);
         if slot.receiving || slot.connecting || !wanted {
             return;
         }
@@ -50,6 +53,10 @@ impl Driver {
         }
         if last {
             self.arm_recv(index);
+            let slot = &mut self.slots[index as usize];
+            if slot.held {
+                wake(&mut slot.recv_waker, &mut self.woken);
+            }
         }
     }
 
@@ -132,7 +139,7 @@ impl Driver {
         self.config.bulk_buffers != 0
     }
 
-    fn cancel_recv(&mut self, index: u32) {
+    pub(super) fn cancel_recv(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         if slot.receiving && !slot.cancelling {
             slot.cancelling = true;
@@ -186,6 +193,8 @@ impl Driver {
             Poll::Ready(Ok(None))
         } else if slot.deadline <= self.now {
             Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        } else if slot.held && !slot.receiving {
+            self.read_directly(index, waker)
         } else {
             note_waker(&mut slot.recv_waker, waker);
             Poll::Pending

@@ -178,7 +178,7 @@ impl Driver {
     /// bytes that it has acknowledged.
     pub(super) fn is_stalled(&mut self, index: u32) -> bool {
         let slot = &mut self.slots[index as usize];
-        if slot.queued == 0 || slot.error != 0 {
+        if (slot.queued == 0 && !slot.piped) || slot.error != 0 {
             return false;
         }
         let taken = match (slot.raw_fd(), &slot.peer) {
@@ -195,7 +195,7 @@ impl Driver {
     /// When a send that is under way should be looked at; NEVER: there is none.
     pub(super) fn next_stall_check(&self, index: u32) -> Nanos {
         let slot = &self.slots[index as usize];
-        if slot.queued == 0 || slot.error != 0 {
+        if (slot.queued == 0 && !slot.piped) || slot.error != 0 {
             return NEVER;
         }
         let end = slot.progress.saturating_add(self.write_timeout);

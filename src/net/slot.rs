@@ -59,15 +59,22 @@ pub(super) struct Slot {
     /// Full small buffers in a row, or in bulk mode poorly filled large ones.
     pub(super) streak: u8,
 
-    /// In flight: the multishot receive, the send, the connect, the poll for a hang-up.
+    /// In flight: the multishot receive, the send, the connect, the poll for a hang-up, the one for a splice.
     pub(super) receiving: bool,
     pub(super) sending: bool,
     pub(super) connecting: bool,
     pub(super) polling: bool,
+    pub(super) awaiting: bool,
     /// A cancel of the receive is on its way.
     pub(super) cancelling: bool,
     /// Over the high-water mark: the receive stays off until enough was taken.
     pub(super) paused: bool,
+    /// A splice reads it: the receive stays off until that is over.
+    pub(super) held: bool,
+    /// From how many received bytes on the kernel calls it readable.
+    pub(super) enough: i32,
+    /// Bytes for it wait in a splice's pipe.
+    pub(super) piped: bool,
     /// Receives into large buffers.
     pub(super) bulk: bool,
     /// In the driver's list of sockets to flush.
@@ -114,8 +121,12 @@ impl Slot {
             sending: false,
             connecting: false,
             polling: false,
+            awaiting: false,
             cancelling: false,
             paused: false,
+            held: false,
+            enough: 1,
+            piped: false,
             bulk: false,
             dirty: false,
             ended: false,
@@ -131,7 +142,7 @@ impl Slot {
 
     /// An operation whose last completion is still to come.
     pub(super) fn in_flight(&self) -> bool {
-        self.receiving || self.sending || self.connecting || self.polling
+        self.receiving || self.sending || self.connecting || self.polling || self.awaiting
     }
 
     /// The peer is gone, or the connection failed.

@@ -1,6 +1,7 @@
 //! [`Socket`]: what a task holds of a connection.
 use super::buf::Buf;
 use super::driver::{self, Driver};
+use super::slot::Slot;
 use super::timers::NEVER;
 use super::{clock, options, Peer};
 use std::future::poll_fn;
@@ -35,13 +36,21 @@ pub struct Aborter {
 impl Aborter {
     pub fn abort(self) {
         driver::try_with(|driver| {
-            let same =
-                |slot: &super::slot::Slot| slot.generation == self.generation && !slot.released;
-            if driver.slots.get(self.index as usize).is_some_and(same) {
+            if self.slot(driver).is_some() {
                 driver.fail(self.index, libc::ECONNABORTED);
                 driver.shut_down(self.index, libc::SHUT_RDWR);
             }
         });
+    }
+
+    pub(super) fn index(self) -> u32 {
+        self.index
+    }
+
+    /// None: the socket is gone.
+    pub(super) fn slot(self, driver: &Driver) -> Option<&Slot> {
+        let slot = driver.slots.get(self.index as usize)?;
+        (slot.generation == self.generation && !slot.released).then_some(slot)
     }
 }
 

@@ -13,7 +13,7 @@ pub use control::TrackFilter;
 pub use inbox::{Closed, Command, Fault, Inbox, WHOLE_LIMIT};
 pub use stream::{stream_command, stream_file, Upload};
 
-use crate::net::{Buf, Socket};
+use crate::net::{yield_now, Buf, Side, Socket, Splice};
 use crate::wire::reply::{self, Change};
 use crate::wire::tracker::{Control, Step, Tracker};
 use crate::wire::Malformed;
@@ -71,6 +71,10 @@ pub enum Progress {
     },
 }
 
+/// Of a packet of which as much is still to come the rest is moved inside the kernel: below, what that costs (the
+/// receive is taken off and put on again) is no less than copying.
+const LONG: usize = 128 << 10;
+
 /// One reply on its way. Per turn.
 pub struct Relay<'a> {
     pub server: &'a Socket,
@@ -92,6 +96,8 @@ pub struct Relay<'a> {
     tracker: Tracker,
     /// Received and not yet looked at.
     pending: Option<Buf>,
+    /// Long packets are being moved inside the kernel.
+    splice: Option<Splice>,
 }
 
 impl<'a> Relay<'a> {
@@ -114,11 +120,18 @@ impl<'a> Relay<'a> {
             end: TurnEnd::default(),
             tracker: Tracker::new(command, server_capabilities),
             pending: None,
+            splice: None,
         }
     }
 
     /// Passes the reply on until it ends or the caller has to act.
     pub async fn run(&mut self) -> Result<Progress, Broken> {
+        let progress = self.pass_on().await;
+        self.splice = None;
+        progress
+    }
+
+    async fn pass_on(&mut self) -> Result<Progress, Broken> {
         loop {
             if let Some(buf) = self.pending.take() {
                 let progress = self.walk(buf)?;
@@ -126,6 +139,12 @@ impl<'a> Relay<'a> {
                 if let Some(progress) = progress {
                     return Ok(progress);
                 }
+                self.choose_way();
+            }
+            while self.can_move() {
+                poll_fn(|cx| self.poll_move(cx)).await?;
+                // the other sessions have their turn
+                yield_now().await;
             }
             let buf = poll_fn(|cx| self.poll_server(cx)).await?;
             self.pending = Some(match self.pending.take() {
@@ -205,12 +224,53 @@ impl<'a> Relay<'a> {
             }
             Poll::Pending => {}
         }
+        self.poll_client_gone(cx)
+    }
+
+    fn poll_client_gone<T>(&self, cx: &mut Context<'_>) -> Poll<Result<T, Broken>> {
         match self.client.map(|c| c.poll_gone(cx)) {
             Some(Poll::Ready(())) => {
                 let cause = io::Error::new(io::ErrorKind::ConnectionReset, "the client is gone");
                 Poll::Ready(Err(Broken::Client(cause)))
             }
             _ => Poll::Pending,
+        }
+    }
+
+    /// Long packets go through the kernel, until one comes that is not.
+    fn choose_way(&mut self) {
+        if self.tracker.ahead() < LONG {
+            self.splice = None;
+        } else if self.splice.is_none() {
+            let between = self.client.map(|client| Splice::begin(self.server, client));
+            self.splice = between.flatten();
+        }
+    }
+
+    /// The next bytes are of a long packet's body, and all that was received before them is passed on.
+    fn can_move(&self) -> bool {
+        let quiet = |splice: &Splice| splice.is_quiet();
+        self.tracker.ahead() > 0
+            && self.pending.is_none()
+            && self.splice.as_ref().is_some_and(quiet)
+    }
+
+    fn poll_move(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        let Some(splice) = &mut self.splice else {
+            return Poll::Ready(Ok(()));
+        };
+        let moved = splice.poll_step(cx, self.tracker.ahead());
+        let taken = splice.taken();
+        self.tracker.passed(taken);
+        self.end.bytes += taken as u64;
+        match moved {
+            Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
+            Poll::Ready(Err(Side::From(cause))) => {
+                let untouched = self.untouched();
+                Poll::Ready(Err(Broken::Server { untouched, cause }))
+            }
+            Poll::Ready(Err(Side::To(cause))) => Poll::Ready(Err(Broken::Client(cause))),
+            Poll::Pending => self.poll_client_gone(cx),
         }
     }
 

@@ -4,7 +4,10 @@ use crate::wire::capabilities::{DEPRECATE_EOF, PROTOCOL_41, SESSION_TRACK};
 use crate::wire::packet::frame;
 use crate::wire::status;
 use crate::wire::{command, error};
+use std::cell::Cell;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::Duration;
 
 const CAPS: u64 = PROTOCOL_41 | SESSION_TRACK;
 
@@ -318,5 +321,94 @@ fn a_server_that_stops_in_the_middle_of_an_upload_leaves_the_rest_marked() {
         let sent = stream_file(&mut inbox, &client, &server, 64 << 10).await;
         assert!(matches!(sent, Err(Upload::ServerStopped)), "{sent:?}");
         assert!(inbox.is_streaming());
+    });
+}
+
+/// Two ends of one TCP connection: ours, and the peer's.
+fn tcp_pair() -> (Socket, Socket) {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let ours = std::net::TcpStream::connect(address).expect("connected");
+    let (theirs, _) = listener.accept().expect("accepted");
+    (
+        Socket::from_fd(ours.into()).expect("ours"),
+        Socket::from_fd(theirs.into()).expect("theirs"),
+    )
+}
+
+/// Rows whose lengths are around what is moved inside the kernel, one of them of more than one packet.
+fn long_rows() -> Vec<u8> {
+    let eof = reply::eof(0, status::AUTOCOMMIT);
+    let lengths = [
+        LONG - 1,
+        LONG,
+        LONG + 1,
+        10,
+        1_000_000,
+        999_999,
+        3,
+        0xff_ffff + 200_000,
+        1,
+        2_000_000,
+        0xff_ffff,
+        7,
+    ];
+    let mut row = 0u8;
+    let rows: Vec<Vec<u8>> = lengths
+        .iter()
+        .map(|&length| {
+            row += 1;
+            vec![row; length]
+        })
+        .collect();
+    let mut payloads: Vec<&[u8]> = vec![
+        &[1],
+        b"\x03def\x00\x00\x00\x01a\x00\x0c\x3f\x00\x01\x00\x00\x00\xfc\x81\x00\x00\x00\x00",
+        &eof,
+    ];
+    payloads.extend(rows.iter().map(Vec::as_slice));
+    payloads.push(&eof);
+    packets(&payloads)
+}
+
+#[test]
+fn long_packets_arrive_byte_for_byte_beside_short_ones() {
+    run(|| async {
+        let bytes = long_rows();
+        let (server, server_end) = tcp_pair();
+        let (client, client_end) = tcp_pair();
+        let expected = bytes.clone();
+        let arrived = Rc::new(Cell::new(None));
+        let same = arrived.clone();
+        crate::net::spawn(async move {
+            same.set(Some(read(&client_end, expected.len()).await == expected));
+        });
+        server_end.send(Buf::from_vec(bytes.clone()));
+        let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
+        assert!(matches!(relay.run().await, Ok(Progress::Done)));
+        assert_eq!((relay.end.rows, relay.end.bytes), (12, bytes.len() as u64));
+        assert_eq!(relay.end.status, Some(status::AUTOCOMMIT));
+        while arrived.get().is_none() {
+            crate::net::sleep_until(crate::net::now() + Duration::from_millis(1)).await;
+        }
+        assert_eq!(arrived.get(), Some(true));
+        assert!(crate::net::stats().splices > 0);
+    });
+}
+
+#[test]
+fn a_limit_ends_a_result_behind_a_long_packet() {
+    run(|| async {
+        let bytes = long_rows();
+        let (server, server_end) = tcp_pair();
+        let (client, client_end) = tcp_pair();
+        crate::net::spawn(async move { while let Ok(Some(_)) = client_end.recv().await {} });
+        server_end.send(Buf::from_vec(bytes));
+        let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
+        relay.limit(6, u64::MAX);
+        assert!(matches!(relay.run().await, Ok(Progress::OverLimit { .. })));
+        assert_eq!(relay.end.rows, 6);
+        assert!(relay.drain(64 << 20).await.expect("drained"));
+        assert!(!server.is_stale());
     });
 }

@@ -182,6 +182,17 @@ impl Tracker {
         self.max_bytes = bytes;
     }
 
+    /// Bytes still to come of the packet that was judged last.
+    pub fn ahead(&self) -> usize {
+        self.skip as usize
+    }
+
+    /// So many of them were passed unseen.
+    pub fn passed(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.ahead());
+        self.skip = self.skip.saturating_sub(bytes as u32);
+    }
+
     /// Rows passed so far.
     pub fn rows(&self) -> u64 {
         self.rows
