@@ -13,7 +13,7 @@ use umpire::observe::record::{Event, Ran, Record};
 use umpire::observe::ring::ring;
 use umpire::policy::{judge, Context as Judged};
 use umpire::route::{route, Context};
-use umpire::sniff::{digest, normalised, sniff, Dialect, Sniffed};
+use umpire::sniff::{digest, normalised, sniff, Dialect, Memo, Sniffed};
 use umpire::topology::{
     Address, Budget, Greeting, Group, Health, ReadYourWrites, Role, Server, ServerId, Target,
 };
@@ -43,6 +43,7 @@ pub fn all() -> Vec<Op> {
                 black_box(sniffed(POINT_SELECT));
             }),
         ),
+        ("sniff-again", remembered()),
         (
             "digest",
             Box::new(|| {
@@ -68,6 +69,17 @@ pub fn all() -> Vec<Op> {
 
 fn sniffed(sql: &str) -> Sniffed {
     sniff(black_box(sql.as_bytes()), true, DIALECT)
+}
+
+/// A point select that differs from ones before in its number.
+fn remembered() -> Box<dyn FnMut()> {
+    let mut memo = Memo::default();
+    for other in ["SELECT c FROM sbtest1 WHERE id=99999"; 3] {
+        memo.sniff(other.as_bytes(), true, DIALECT);
+    }
+    Box::new(move || {
+        black_box(memo.sniff(black_box(POINT_SELECT.as_bytes()), true, DIALECT));
+    })
 }
 
 /// A point select under six rules of which it meets none.

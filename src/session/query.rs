@@ -22,7 +22,11 @@ impl Session {
         }
         let sql = command.body().get(text_at..).unwrap_or_default();
         let whole = command.is_whole();
-        let sniffed = sniff::sniff(sql, whole, self.dialect);
+        let sniffed = self
+            .shared
+            .memo
+            .borrow_mut()
+            .sniff(sql, whole, self.dialect);
         self.watch_verb(sniffed.verb);
         if let Err(error) = self.check_policies(sql, whole) {
             return self.deny(&command, &error);

@@ -11,7 +11,7 @@ use crate::observe::digests::Digests;
 use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
 use crate::plan::{self, Planned, Refusal, Request};
-use crate::sniff::Dialect;
+use crate::sniff::{Dialect, Memo};
 use crate::throttle::failures::Failures;
 use crate::topology::Snapshot;
 pub use crate::wire::auth::caching_sha2::KeyPair;
@@ -62,6 +62,7 @@ pub struct Shared {
     pub registry: Registry,
     pub known_writes: RefCell<KnownWrites>,
     pub lines: Lines,
+    pub memo: RefCell<Memo>,
     pub digests: RefCell<Digests>,
     /// Digests that were handed to the list of this policy.
     pub learnt: RefCell<AHashMap<u64, Box<str>>>,
@@ -126,6 +127,7 @@ impl Shared {
             registry: Registry::new(worker, workers),
             known_writes: RefCell::default(),
             lines: Lines::default(),
+            memo: RefCell::default(),
             learnt: RefCell::default(),
             digests: RefCell::new(Digests::new(snapshot.watch.statistics.digests as usize)),
             journal,

@@ -4,7 +4,7 @@
 //! understood is Unsure and belongs on the primary. The layers: `lexer` cuts bytes into tokens by
 //! the server's own rules, `words` is the one table of SQL words and built-in functions, `scan`
 //! applies the rules that hold in every statement, and one file per statement family reads what is
-//! particular to it.
+//! particular to it. `memo` remembers what was said of texts that come again and again.
 
 mod accounts;
 mod admin;
@@ -20,6 +20,7 @@ pub(crate) mod lexer;
 mod literal;
 mod lock_word;
 mod named;
+mod memo;
 mod normal;
 mod placeholders;
 mod query;
@@ -41,6 +42,7 @@ pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill};
 pub use lock_word::LockWord;
 pub use named::{named, Named, TableName};
+pub use memo::Memo;
 pub use normal::normalised;
 pub use placeholders::placeholders;
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};

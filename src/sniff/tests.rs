@@ -4,6 +4,7 @@ mod accounts;
 mod corpus;
 mod effects;
 mod lexing;
+mod memo;
 mod reads;
 mod whole;
 

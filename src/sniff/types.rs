@@ -182,7 +182,7 @@ impl Verb {
 }
 
 /// How the session reads text. The default is MySQL of unknown version with an empty `sql_mode`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dialect {
     /// sql_mode has ANSI_QUOTES: "x" is an identifier
     pub ansi_quotes: bool,
