@@ -29,7 +29,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     umpire::net::probe().map_err(|e| e.to_string())?;
     let cpus = cpus(&config.proxy.workers)?;
     let admin = Listeners::bind(&config.proxy).map_err(|e| e.to_string())?;
-    let bound = Bound::bind(&config.proxy.listen, cpus.len()).map_err(|e| e.to_string())?;
+    let bound = Bound::bind(&config.proxy.listen, &cpus).map_err(|e| e.to_string())?;
     let clerk = config.store.as_deref().map(Clerk::start).transpose();
     let clerk = clerk.map_err(|e| format!("coordination.store: {e}"))?;
     let keys = Arc::new(KeyPair::generate());

@@ -260,7 +260,9 @@ def highest_memory(pid):
 
 
 def workers(bench):
-    """{(contender, workers): [(q/s, user µs, system µs), …]}: the same clients per worker."""
+    """{(contender, case): [(q/s, user µs, system µs), …]}: the same clients per worker. Between two CPUs servers and
+    proxy wake each other at a price of their own, so there are two cases of one worker: "alone" with the servers on
+    its CPU, and "one" with the servers on both CPUs, as they are beside the two workers of "two"."""
     if len(bench.cpus) < 2:
         machine.progress("two workers: only one CPU here")
         return {}
@@ -268,11 +270,14 @@ def workers(bench):
     names = [name for name in ("haproxy", "umpire split") if name in bench.contenders]
     for number in range(bench.options.rounds):
         for name in names if number % 2 == 0 else reversed(names):
-            for count in (1, 2) if number % 2 == 0 else (2, 1):
+            cases = ("alone", "one", "two")
+            for case in cases if number % 2 == 0 else reversed(cases):
+                count = 2 if case == "two" else 1
                 contender = bench.contenders[name]
+                bench.place("one")
                 contender.restart(workers=count)
-                cpus = bench.cpus[:count]
-                bench.pin_servers(set(cpus))
+                cpus = bench.cpus[:count] if case == "two" else [bench.proxy_cpu]
+                bench.pin_servers({bench.proxy_cpu} if case == "alone" else set(bench.cpus[:2]))
                 with contextlib.ExitStack() as stack:
                     loads = [
                         stack.enter_context(load.Load(bench, "closed", contender.port, 32, cpus=str(cpu)))
@@ -285,13 +290,13 @@ def workers(bench):
                         results = [generator.line(phase + 75) for generator in loads]
                         user, system = machine.Usage(contender.pid).since(before)
                 for result in results:
-                    check(result, f"{count} workers of {name}")
+                    check(result, f"workers of {name}, {case}")
                 queries = sum(result["queries"] for result in results)
                 rate = sum(result["per_second"] for result in results)
                 row = (rate, 1e6 * user / queries, 1e6 * system / queries)
-                found.setdefault((name, count), []).append(row)
+                found.setdefault((name, case), []).append(row)
                 machine.progress(
-                    f"{count} worker(s) round {number + 1} {name:14} {rate:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
+                    f"workers round {number + 1} {name:14} {case:5} {rate:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
                 )
     for name in names:
         bench.contenders[name].restart()

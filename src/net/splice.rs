@@ -26,7 +26,7 @@ pub enum Side {
     To(io::Error),
 }
 
-/// The way from one connection to another, both TCP and neither encrypted. Dropping it lets the first be read as
+/// The way from one connection to another, both TCP and neither encrypted nor compressed. Dropping it lets the first be read as
 /// usual again; bytes that are then between the two are lost, and the second is to be closed.
 pub struct Splice {
     from: Aborter,
@@ -127,7 +127,7 @@ impl Drop for Splice {
 impl Driver {
     fn is_plain_tcp(&self, index: u32) -> bool {
         let slot = &self.slots[index as usize];
-        slot.tls.is_none() && matches!(slot.peer, Peer::Tcp(_))
+        slot.tls.is_none() && slot.compression.is_none() && matches!(slot.peer, Peer::Tcp(_))
     }
 
     fn hold_recv(&mut self, index: u32) {
