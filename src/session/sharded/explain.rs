@@ -379,5 +379,6 @@ fn plain(user: &crate::topology::User) -> Option<Rc<Account>> {
         user: name.as_str().into(),
         password: Password::Plain(password.as_bytes().into()),
         fingerprint: 0,
+        client: None,
     }))
 }
