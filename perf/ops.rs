@@ -163,6 +163,7 @@ fn watched() -> Box<dyn FnMut()> {
             user: &user,
             schema: b"sbtest",
             text,
+            shards: "",
             policy: "",
             denied: false,
         };

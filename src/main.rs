@@ -8,6 +8,10 @@ use std::process::ExitCode;
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 use umpire::config::{self, Config};
 
+/// What is in use counts, for SHOW MEMORY and the ceilings.
+#[global_allocator]
+static HEAP: umpire::net::Heap = umpire::net::Heap;
+
 /// Exit code of a wrong command line or configuration.
 const WRONG_INPUT: u8 = 2;
 
@@ -44,6 +48,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    umpire::net::keep_little();
     let arguments = Arguments::parse();
     match (arguments.command, arguments.run) {
         (Some(Command::Check { file }), _) => check(&file),

@@ -68,6 +68,7 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         stats,
         mailboxes,
         clerk,
+        machine_memory: machine_memory(),
     };
     let outcome = run_workers(cpus, bound, inboxes, journals, &common, ending)
         .and_then(|workers| wait_for(workers, &ends, &common.mailboxes));
@@ -84,6 +85,7 @@ struct Common {
     stats: Vec<Arc<WorkerStats>>,
     mailboxes: Vec<Mailbox>,
     clerk: Option<Clerk>,
+    machine_memory: u64,
 }
 
 type Inboxes = Vec<(Wake, Receiver<Message>)>;
@@ -205,7 +207,28 @@ fn worker_input(
         mailboxes: common.mailboxes.clone(),
         all_stats: common.stats.clone(),
         clerk: common.clerk.clone(),
+        machine_memory: common.machine_memory,
     }
+}
+
+/// Bytes that the process could use at most: the machine's, or those of its control group.
+#[allow(clippy::disallowed_methods, reason = "at start-up only")]
+fn machine_memory() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let machine = read("/proc/meminfo")
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+        .map_or(u64::MAX, |kib| kib.saturating_mul(1024));
+    // the second version's file, and the first one's; "max": none
+    let groups = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ];
+    let of_groups = groups
+        .iter()
+        .filter_map(|path| read(path).trim().parse().ok());
+    of_groups.fold(machine, u64::min)
 }
 
 /// The CPUs to run on: those of the process's affinity mask, or the configured ones among them.

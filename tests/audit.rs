@@ -348,3 +348,167 @@ fn digests_count_calls_of_all_workers_and_slow_ones_are_logged() {
         .unwrap();
     has(&line(&slow, &word), &["\"slow\":true", "\"user\":\"app\""]);
 }
+
+#[test]
+fn a_statement_on_several_shards_is_one_line_that_names_them() {
+    needs!(the_proxy);
+    Cluster::shared().prepare(&[
+        "CREATE OR REPLACE TABLE audited_0 (id INT PRIMARY KEY, v INT)",
+        "CREATE OR REPLACE TABLE audited_1 (id INT PRIMARY KEY, v INT)",
+    ]);
+    let dir = folder();
+    let file = dir.path().join("audit.log");
+    let proxy = proxy_with(&format!(
+        "[audit]\nfile = {file:?}\n[statistics]\ndigests = 100\n\
+         [[table]]\nname = \"app.audited\"\nkey = \"id\"\nmethod = \"hash\"\n\
+         shards = [{{ group = \"main\", table = \"audited_0\" }}, {{ group = \"main\", table = \"audited_1\" }}]\n"
+    ));
+    let word = marker();
+    let mut client = proxy.client();
+    let rows: Vec<String> = (0..20).map(|n| format!("({n}, {n})")).collect();
+    client
+        .query_drop(format!(
+            "INSERT INTO audited VALUES {} /* i{word} */",
+            rows.join(", ")
+        ))
+        .expect("runs on both shards");
+    const BOTH: &str = "\"route\":\"shards\",\"shards\":[\"main/0\",\"main/1\"]";
+    has(&line(&file, &format!("i{word}")), &[BOTH, "\"error\":0}"]);
+    let sorted: Vec<u32> = client
+        .query(format!("SELECT id FROM audited ORDER BY id /* s{word} */"))
+        .expect("runs on both shards");
+    assert_eq!(sorted, (0..20).collect::<Vec<u32>>());
+    let read = line(&file, &format!("s{word}"));
+    has(
+        &read,
+        &[
+            BOTH,
+            "\"rows\":20,",
+            "\"command\":\"query\"",
+            "\"error\":0}",
+        ],
+    );
+    assert!(!read.contains("\"bytes\":0,"), "{read}");
+    let statement = client
+        .prep(format!(
+            "SELECT COUNT(*) FROM audited WHERE v >= ? /* p{word} */"
+        ))
+        .expect("prepared");
+    let counted: Option<u32> = client.exec_first(&statement, (5,)).expect("executed");
+    assert_eq!(counted, Some(15));
+    wait_until("prepared and executed", || {
+        lines(&file, &format!("p{word}")).len() == 2
+    });
+    has(
+        &lines(&file, &format!("p{word}"))[1],
+        &["\"command\":\"execute\"", BOTH, "\"rows\":1,"],
+    );
+    let single: Option<u32> = client
+        .query_first(format!("SELECT v FROM audited WHERE id = 7 /* o{word} */"))
+        .expect("runs on one shard");
+    assert_eq!(single, Some(7));
+    let one = line(&file, &format!("o{word}"));
+    has(
+        &one,
+        &[
+            "\"shards\":[\"main/",
+            "\"server\":\"127.0.0.1:",
+            "\"rows\":1,",
+        ],
+    );
+    let failed = client
+        .query_drop(format!(
+            "INSERT INTO audited VALUES (1, 1), (2, 2) /* e{word} */"
+        ))
+        .unwrap_err();
+    assert_eq!(code(&failed), 1062);
+    has(
+        &line(&file, &format!("e{word}")),
+        &["\"shards\":[", "\"error\":1062}"],
+    );
+    // each was one statement, whatever ran for it
+    for (tag, calls) in [("i", 1), ("s", 1), ("p", 2), ("o", 1), ("e", 1)] {
+        assert_eq!(lines(&file, &format!("{tag}{word}")).len(), calls, "{tag}");
+    }
+    let digests = proxy.ask_admin("SHOW DIGESTS LIKE 'SELECT id FROM audited ORDER BY id'");
+    assert_eq!(digests.len(), 1, "{digests:?}");
+    assert_eq!(
+        (&*digests[0][3], &*digests[0][5]),
+        ("1", "20"),
+        "{digests:?}"
+    );
+}
+
+#[test]
+fn records_of_mysql_say_the_same() {
+    needs!(the_proxy);
+    let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
+        return;
+    };
+    let dir = folder();
+    let file = dir.path().join("audit.log");
+    let mut config =
+        ProxyConfig::for_ports(vec![(pair.ports[0], "primary"), (pair.ports[1], "replica")]);
+    config.more = format!(
+        "[[policy]]\nname = \"no drop\"\naction = \"deny\"\nkinds = [\"drop\"]\n\
+         [audit]\nfile = {file:?}\ntext = \"masked\"\n[statistics]\ndigests = 100\n"
+    );
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2]);
+    let word = marker();
+    let mut client = proxy.client();
+    let rows: Vec<u32> = client
+        .query(format!("SELECT 101 AS a{word} UNION ALL SELECT 102"))
+        .expect("runs");
+    assert_eq!(rows, [101, 102]);
+    let read = line(&file, &format!("a{word}"));
+    has(
+        &read,
+        &[
+            "\"event\":\"statement\"",
+            "\"user\":\"app\"",
+            "\"client\":\"127.0.0.1:",
+            "\"database\":\"app\"",
+            "\"text\":\"SELECT ? AS a",
+            "\"route\":\"replica\"",
+            &format!("\"server\":\"127.0.0.1:{}\"", pair.ports[1]),
+            "\"rows\":2,",
+            "\"duration_us\":",
+            "\"error\":0}",
+        ],
+    );
+    let statement = client
+        .prep(format!("SELECT ? AS p{word}"))
+        .expect("prepared");
+    let got: Option<u32> = client.exec_first(&statement, (5,)).expect("executed");
+    assert_eq!(got, Some(5));
+    wait_until("prepared and executed", || {
+        lines(&file, &format!("p{word}")).len() == 2
+    });
+    let refused = client
+        .query_drop(format!("INSERT INTO no_{word} VALUES (1)"))
+        .unwrap_err();
+    assert_eq!(code(&refused), 1146);
+    has(
+        &line(&file, &format!("no_{word}")),
+        &["\"route\":\"primary\"", "\"error\":1146}"],
+    );
+    let denied = client
+        .query_drop(format!("DROP TABLE d{word}"))
+        .unwrap_err();
+    assert_eq!(code(&denied), 1227);
+    has(
+        &line(&file, &format!("d{word}")),
+        &["\"policy\":\"no drop\",\"denied\":true"],
+    );
+    let wrong = proxy.options().pass(Some("wrong"));
+    assert!(proxy.try_client(wrong).is_err());
+    line(&file, "\"event\":\"login failed\"");
+    let digests = proxy.ask_admin(&format!("SHOW DIGESTS LIKE '%p{word}%'"));
+    assert_eq!(
+        (&*digests[0][3], &*digests[0][5]),
+        ("2", "1"),
+        "{digests:?}"
+    );
+    assert_eq!(count(&proxy, "audit_dropped"), 0);
+}

@@ -96,6 +96,8 @@ class Haproxy(Contender):
 class Umpire(Contender):
     name = "umpire"
     split = False
+    #: further sections of the configuration
+    more = ""
     per_client = 1
     started = "ready for clients"
 
@@ -115,7 +117,7 @@ class Umpire(Contender):
             f'  {{ address = "127.0.0.1:{self.bench.replica}", role = "replica" }},\n]\n'
             f"read_write_split = {str(self.split).lower()}\n"
             'monitor = { user = "monitor", password = "monitorpw", interval_ms = 1000 }\n\n'
-            '[[user]]\nname = "app"\npassword = "apppw"\ngroup = "main"\n',
+            '[[user]]\nname = "app"\npassword = "apppw"\ngroup = "main"\n' + self.more.format(home=self.home),
         )
         return [self.program, "--config", config]
 
@@ -123,6 +125,39 @@ class Umpire(Contender):
 class UmpireSplit(Umpire):
     name = "umpire split"
     split = True
+
+
+class UmpireAudited(UmpireSplit):
+    """With everything that looks at statements: three policies, digests, the slow log, every statement to a file."""
+
+    name = "umpire split, audited"
+    more = """
+[[policy]]
+name = "no drop"
+action = "deny"
+kinds = ["drop", "truncate"]
+
+[[policy]]
+name = "where"
+action = "deny"
+no_where = true
+
+[[policy]]
+name = "whole tables"
+action = "log"
+full_table_select = true
+
+[statistics]
+digests = 1000
+slow_log = "{home}/slow.log"
+slow_log_ms = 1000
+
+[audit]
+file = "{home}/audit.log"
+when_full = "drop"
+rotate_bytes = 67108864
+rotate_keep = 1
+"""
 
 
 class Proxysql(Contender):

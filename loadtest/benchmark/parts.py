@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from . import load, machine
+from . import contenders, load, machine
 
 #: name: (query, clients)
 RESULTS = {
@@ -385,6 +385,65 @@ def user(bench):
     return found
 
 
+def audited(bench):
+    """{contender: [{"rate": q/s, "worker": µs, "user": µs or None, "process": µs}, …]}: what policies, digests, the slow
+    log and an audit of every statement cost a text point select. "worker": CPU of the worker threads, "user": of it in
+    user space (sampled, where perf is installed), "process": with the thread that writes the files."""
+    plain = bench.contenders.get("umpire split")
+    if not plain:
+        machine.progress("audited: nothing to compare with (umpire split is left out)")
+        return {}
+    bench.place("one")
+    found = {}
+    other = contenders.UmpireAudited(bench, bench.first_port + len(contenders.ALL))
+    with contextlib.ExitStack() as stack:
+        stack.callback(other.stop)
+        pair = [plain, other.start()]
+        for number in range(bench.options.rounds):
+            for contender in pair if number % 2 == 0 else reversed(pair):
+                with load.Load(bench, "closed", contender.port, AT_ONCE) as generator:
+                    generator.phase(0.5)
+                    workers, process = machine.thread_seconds(contender.pid, "worker"), machine.thread_seconds(contender.pid)
+                    result = generator.phase(bench.options.seconds)
+                    each = 1e6 / result["queries"]
+                    row = {
+                        "rate": result["per_second"],
+                        "worker": each * (machine.thread_seconds(contender.pid, "worker") - workers),
+                        "process": each * (machine.thread_seconds(contender.pid) - process),
+                        "user": None,
+                    }
+                    share = sampled_share(bench, contender, generator)
+                if share is not None:
+                    row["user"] = row["worker"] * share
+                check(result, f"audit of {contender.name}")
+                found.setdefault(contender.name, []).append(row)
+                machine.progress(
+                    f"audited round {number + 1} {contender.name:21} worker {row['worker']:.2f} µs (user "
+                    f"{'?' if share is None else format(row['user'], '.2f')}), process {row['process']:.2f} µs, {row['rate']:.0f}/s"
+                )
+    return found
+
+
+def sampled_share(bench, contender, generator):
+    """How much of the worker threads' CPU time is spent in user space; None: not known here."""
+    if not shutil.which("perf"):
+        return None
+    out = bench.dir / "perf.data"
+    sampler = subprocess.Popen(
+        ["perf", "record", "-q", "-e", "cpu-clock", "-F", "3989", "-o", str(out), "-p", str(contender.pid)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    time.sleep(0.5)
+    generator.phase(bench.options.seconds)
+    sampler.send_signal(signal.SIGINT)
+    sampler.wait(20)
+    lines = machine.run(["perf", "script", "-i", str(out), "-F", "comm,ip"]).splitlines()
+    addresses = [line.split()[-1] for line in lines if line.strip().startswith("worker")]
+    if len(addresses) < FEWEST_SAMPLES:
+        return None
+    return sum(1 for address in addresses if not address.startswith("ffff")) / len(addresses)
+
+
 def allocations(bench):
     """{(contender, workload): {"allocations", "frees", "bytes", "background"}}: per query on the worker threads, with
     16 clients whose statements have run before, less what happens without any query ("background", per second)."""
@@ -476,5 +535,6 @@ ALL = {
     "workers": workers,
     "calls": calls,
     "user": user,
+    "audited": audited,
     "allocations": allocations,
 }

@@ -7,6 +7,7 @@ from . import machine, parts
 
 PEER = "haproxy"
 OURS = "umpire split"
+AUDITED = "umpire split, audited"
 PLACEMENTS = {
     "one": "servers, load and proxy on one CPU",
     "two": "the proxy on one CPU, servers and load on the other",
@@ -248,9 +249,30 @@ def user(bench, found):
     return lines + table(["proxy", plural(parts.AT_ONCE)], [[name, cpu_cell(rows, peer, digits=2)] for name, rows in found.items()])
 
 
+def audited(bench, found):
+    lines = [
+        f"**With three policies, digests, the slow log and every statement written to a file**, text point select, "
+        f"{parts.AT_ONCE} clients, {PLACEMENTS['one']}: CPU µs per query",
+        "",
+    ]
+    rows = []
+    for name, got in found.items():
+        users = [row["user"] for row in got if row["user"] is not None]
+        rows.append([
+            name, f"{middle(got, 'worker'):.2f}", f"{statistics.median(users):.2f}" if users else "not known",
+            f"{middle(got, 'process'):.2f}", f"{middle(got, 'rate'):.0f}/s",
+        ])  # fmt: skip
+    return lines + table(["proxy", "worker threads", "of it user", "all threads", "queries"], rows)
+
+
+def middle(rows, key):
+    return statistics.median(row[key] for row in rows)
+
+
 SECTIONS = {
     "point": point, "oltp": oltp, "results": results, "connect": connect, "latency": latency, "idle": idle,
     "slow": slow, "workers": workers, "calls": calls, "user": user,
+    "audited": audited,
     "allocations": allocations,
 }  # fmt: skip
 
@@ -283,6 +305,13 @@ def aims(bench, measured):
     if ours and theirs:
         value, limit = split(ours)[0], split(theirs)[0]
         add("user CPU per point select, split, 16 clients, one core", "≤ HAProxy's", value, limit, f"{value:.1f} against {limit:.1f} µs")
+    found = measured.get("audited", {})
+    if AUDITED in found and OURS in found:
+        plain, other = (middle(found[name], "worker") for name in (OURS, AUDITED))
+        each = [b["worker"] - a["worker"] for a, b in zip(found[OURS], found[AUDITED])]
+        what = "policies, digests, slow log and audit, more CPU of a worker per point select"
+        shown = f"{other - plain:+.2f} µs, {other / plain:.2f}× ({min(each):+.2f} – {max(each):+.2f})"
+        add(what, "≤ 1 µs", other - plain, 1.0, shown)
     for placement in measured.get("latency", {}).get("rates", {}):
         runs = measured["latency"]["runs"]
         if (placement, OURS) in runs and (placement, PEER) in runs:

@@ -11,10 +11,12 @@
 //! | `http/` | listener, `/metrics`, `/healthz` |
 //! | `workers.rs` | questions to the workers, with a deadline |
 //! | `digests.rs` | the workers' tables of digests as one |
+//! | `memory.rs` | the process's memory, added up |
 //! | `servers.rs` | the servers as people see them |
 
 mod digests;
 mod http;
+mod memory;
 mod servers;
 mod sql;
 mod workers;

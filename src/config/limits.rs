@@ -19,6 +19,8 @@ pub struct Limits {
     pub idle_transaction_timeout: Option<Duration>,
     /// Largest command, bytes; instead of the process's.
     pub max_allowed_packet: Option<u32>,
+    /// Bytes that Umpire holds for all of the user's sessions together, over all workers.
+    pub max_memory: Option<u64>,
 }
 
 /// `[limits]`.
@@ -44,6 +46,7 @@ impl Limits {
                 .idle_transaction_timeout
                 .or(other.idle_transaction_timeout),
             max_allowed_packet: self.max_allowed_packet.or(other.max_allowed_packet),
+            max_memory: self.max_memory.or(other.max_memory),
         }
     }
 }
@@ -57,6 +60,7 @@ const MAX_RESULT_BYTES: Number = number("max_result_bytes", "bytes", 1024..(1 <<
 const IDLE_TRANSACTION: Number =
     number("idle_transaction_timeout_ms", "milliseconds", 1..86_400_001);
 const MAX_ALLOWED_PACKET: Number = number("max_allowed_packet", "bytes", 1024..(1 << 30) + 1);
+const MAX_MEMORY: Number = number("max_memory_bytes", "bytes", (1 << 20)..(1 << 50) + 1);
 
 const fn number(key: &'static str, unit: &'static str, range: std::ops::Range<u64>) -> Number {
     Number {
@@ -82,7 +86,7 @@ fn millis(value: Option<Duration>) -> Option<u64> {
     value.and_then(|d| d.as_millis().try_into().ok())
 }
 
-const KNOBS: [Knob; 8] = [
+const KNOBS: [Knob; 9] = [
     Knob {
         spec: &MAX_CONNECTIONS,
         get: |u| u.max_connections.map(Into::into),
@@ -122,6 +126,11 @@ const KNOBS: [Knob; 8] = [
         spec: &MAX_ALLOWED_PACKET,
         get: |u| u.limits.max_allowed_packet.map(Into::into),
         set: |u, v| u.limits.max_allowed_packet = narrow(v),
+    },
+    Knob {
+        spec: &MAX_MEMORY,
+        get: |u| u.limits.max_memory,
+        set: |u, v| u.limits.max_memory = v,
     },
 ];
 
@@ -186,6 +195,7 @@ pub(super) fn read(top: &mut Section<'_, '_>) -> ProcessLimits {
             max_result_bytes: section.number_if_given(&MAX_RESULT_BYTES),
             idle_transaction_timeout: time(section.number_if_given(&IDLE_TRANSACTION)),
             max_allowed_packet: None,
+            max_memory: section.number_if_given(&MAX_MEMORY),
         },
     };
     section.finish();

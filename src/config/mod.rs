@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `load.rs` | file and text → [`Config`], the whole document |
 //! | `proxy.rs`, `listener.rs`, `group.rs`, `user.rs`, `limits.rs`, `policy.rs`, `audit.rs` | one section or two each |
+//! | `memory.rs` | the memory keys of `[proxy]` |
 //! | `allow_list.rs` | the statements that a policy knows |
 //! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
 //! | `coordination.rs` | `[coordination]` |
@@ -26,6 +27,7 @@ mod group;
 mod limits;
 mod listener;
 mod load;
+mod memory;
 mod policy;
 mod proxy;
 mod reload;
@@ -44,6 +46,7 @@ pub use audit::{Audit, AuditText, Collector, Statistics, Watching, WhenFull};
 pub use error::{ConfigError, Problem};
 pub use limits::{Limits, ProcessLimits};
 pub use load::{examine, load, parse, read, Examined};
+pub use memory::Memory;
 pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
@@ -120,6 +123,8 @@ pub struct Proxy {
     pub busy_poll: Duration,
     /// Bytes of rows that one statement on several shards may keep. Default 64 MiB.
     pub merge_memory: usize,
+    /// What the process may use of the machine's memory.
+    pub memory: Memory,
     /// Transactions that use several groups. Default "refuse".
     pub cross_shard: CrossShard,
     /// Largest command of a client (MySQL's max_allowed_packet). Default 1 GiB; 1153 above it.

@@ -1,7 +1,7 @@
 //! The section `[proxy]`.
 use super::secret::{self, Reader};
 use super::walk::{type_name, Findings, Found, Number, Section};
-use super::{listener, tls, value};
+use super::{listener, memory, tls, value};
 use super::{CrossShard, Listen, Listener, ListenerTls, Proxy, Workers};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -116,6 +116,7 @@ pub(super) fn read(
         high_water: count(&mut section, &HIGH_WATER) as usize,
         busy_poll: Duration::from_micros(section.number(&BUSY_POLL)),
         merge_memory: count(&mut section, &MERGE_MEMORY) as usize,
+        memory: memory::read(&mut section),
         cross_shard: cross_shard(&mut section, findings),
         max_allowed_packet: count(&mut section, &MAX_ALLOWED_PACKET) as usize,
         server_max_age: in_s(&mut section, &SERVER_MAX_AGE),

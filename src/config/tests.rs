@@ -178,7 +178,7 @@ fn a_key_unlike_any_other_gets_the_list_of_those_known() {
     let expected = "test.toml:14:1: user[0].zzz: unknown key; known here: name, group, password_hash, \
                     password_file, password_env, password, allow, deny, tls, auth_plugin, server_user, server_password_file, \
                     server_password_env, server_password, max_connections, qps, max_running, max_execution_time_ms, \
-         max_result_rows, max_result_bytes, idle_transaction_timeout_ms, max_allowed_packet";
+         max_result_rows, max_result_bytes, idle_transaction_timeout_ms, max_allowed_packet, max_memory_bytes";
     assert_only_error(&text, expected);
 }
 

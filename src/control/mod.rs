@@ -16,6 +16,7 @@
 //! | `stall.rs` | telling our own stall from a server's silence |
 //! | `journal/` | the audit and the slow log, on a thread of their own |
 //! | `reload.rs` | the configuration file again |
+//! | `memory.rs` | free memory back to the system after a load |
 //! | `log.rs` | servers that come and go, in words |
 //! | `handle.rs` | what the admin servers see and may ask |
 
@@ -27,6 +28,7 @@ pub mod health;
 mod journal;
 mod keeper;
 mod log;
+mod memory;
 mod probe;
 mod reload;
 mod replication;
@@ -123,6 +125,7 @@ async fn follow(
     let mut signals = Signals::new()?;
     let clock = Arc::new(StallClock::new(Instant::now()));
     tokio::spawn(stall::keep_ticking(clock.clone()));
+    tokio::spawn(memory::tend());
     let mailboxes: Arc<[Mailbox]> = input.mailboxes.into();
     let (sender, mut reports) = mpsc::channel(QUEUE);
     let mut keeper = Keeper::new(

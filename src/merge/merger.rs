@@ -123,6 +123,11 @@ impl Merger {
     }
 
     /// What the client gets.
+    /// Bytes of the rows that it keeps.
+    pub fn bytes(&self) -> usize {
+        self.kept.bytes
+    }
+
     pub fn columns(&self) -> &[Column] {
         &self.layout.columns[..self.layout.visible]
     }

@@ -1,6 +1,7 @@
 //! The driver: one pass flushes what is queued, enters the kernel once, and deals with what came
 //! back. The state of all sockets of a worker is here, in a thread-local.
 use super::listen::Listening;
+use super::memory::Pressure;
 use super::pipe::Pipes;
 use super::ring::{Completion, Ring};
 use super::slot::{Gather, Slot};
@@ -108,6 +109,7 @@ pub(super) struct Driver {
     armed: Option<Nanos>,
     timespec: Box<Timespec>,
     pub(super) stats: NetStats,
+    pub(super) pressure: Pressure,
     /// A task was woken since the flag was last cleared.
     pub(super) woken: bool,
     pub(super) stopping: bool,
@@ -149,6 +151,7 @@ impl Driver {
             armed: None,
             timespec: Box::default(),
             stats: NetStats::default(),
+            pressure: Pressure::NONE,
             woken: false,
             stopping: false,
         })
@@ -159,6 +162,7 @@ impl Driver {
         self.woken = false;
         self.flush();
         pool::provide();
+        self.watch_memory();
         // a failed send may have made a task ready
         let wait = wait && !self.woken && !self.stopping;
         if wait {

@@ -100,6 +100,7 @@ impl Driver {
         slot.hangup_waker = None;
         slot.received.clear();
         slot.received_bytes = 0;
+        slot.kept = Default::default();
         if !slot.sending {
             slot.clear_queue();
         }

@@ -23,14 +23,17 @@
 //! | `buf`, `pool` | counted slices, and the receive buffers |
 //! | `timers`, `clock`, `task`, `wake` | deadlines, time, tasks, other threads |
 //! | `pooled` | futures whose memory is used again |
+//! | `heap`, `memory` | what is in use, by whom, and what happens when it is much |
 mod buf;
 mod clock;
 mod compression;
 mod connect;
 mod driver;
 mod error;
+mod heap;
 mod life;
 mod listen;
+pub mod memory;
 mod options;
 mod pipe;
 mod pool;
@@ -56,7 +59,9 @@ pub use buf::Buf;
 pub use clock::{monotonic_nanos, now};
 pub use connect::connect;
 pub use error::{StartError, LEAST_KERNEL};
+pub use heap::{allocator, give_back, keep_little, Allocator, Heap};
 pub use listen::{listen, Listener};
+pub use memory::{Held, Kept};
 pub use pooled::{pooled, Pooled};
 pub use socket::{Aborter, Socket};
 pub use splice::{Side, Splice};
@@ -180,6 +185,8 @@ pub struct NetStats {
     pub spills: u64,
     /// Receives that found no buffer and had to be repeated.
     pub starved: u64,
+    /// Times that the worker's memory rose above its high-water mark.
+    pub pressed: u64,
 }
 
 /// What this worker's network has counted so far.

@@ -74,7 +74,7 @@ impl Driver {
             wake(&mut slot.recv_waker, &mut self.woken);
         }
         let slot = &self.slots[index as usize];
-        if slot.received_bytes > slot.high_water {
+        if slot.received_bytes > self.most_waiting(slot.high_water) {
             self.pause(index);
         } else {
             self.choose_group(index, length);
@@ -181,8 +181,10 @@ impl Driver {
     }
 
     pub(super) fn poll_recv(&mut self, index: u32, waker: &Waker) -> Poll<io::Result<Option<Buf>>> {
-        if let Some(buf) = self.take_received(index) {
-            return Poll::Ready(Ok(Some(buf)));
+        if !self.is_held_back(index) {
+            if let Some(buf) = self.take_received(index) {
+                return Poll::Ready(Ok(Some(buf)));
+            }
         }
         let slot = &mut self.slots[index as usize];
         if slot.error != 0 {
@@ -213,8 +215,9 @@ impl Driver {
 
     /// Half of the high-water mark is free again: the peer is read on.
     pub(super) fn resume_if_taken(&mut self, index: u32) {
+        let high_water = self.most_waiting(self.slots[index as usize].high_water);
         let slot = &mut self.slots[index as usize];
-        if slot.paused && slot.received_bytes <= slot.high_water / 2 {
+        if slot.paused && slot.received_bytes <= high_water / 2 {
             slot.paused = false;
             self.arm_recv(index);
         }

@@ -1,5 +1,6 @@
 //! What the driver knows of one connection.
 use super::compression;
+use super::memory::KEPT;
 use super::queue::Queue;
 use super::timers::{Nanos, TimerId, NEVER};
 use super::tls::Layer;
@@ -56,6 +57,8 @@ pub(super) struct Slot {
     pub(super) address: Option<Box<SockAddr>>,
     /// errno that ended the connection; 0: none.
     pub(super) error: i32,
+    /// Bytes that the owner keeps for the peer, by [`super::Kept`].
+    pub(super) kept: [u32; KEPT],
     /// Full small buffers in a row, or in bulk mode poorly filled large ones.
     pub(super) streak: u8,
 
@@ -116,6 +119,7 @@ impl Slot {
             timer_due: NEVER,
             address: None,
             error: 0,
+            kept: [0; KEPT],
             streak: 0,
             receiving: false,
             sending: false,

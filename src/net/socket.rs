@@ -34,6 +34,20 @@ pub struct Aborter {
 }
 
 impl Aborter {
+    /// Of no socket.
+    #[cfg(test)]
+    pub const NONE: Aborter = Aborter {
+        index: u32::MAX,
+        generation: 0,
+        not_send: PhantomData,
+    };
+
+    /// None: the socket is gone.
+    pub(super) fn slot(self, driver: &Driver) -> Option<&Slot> {
+        let slot = driver.slots.get(self.index as usize)?;
+        (slot.generation == self.generation && !slot.released).then_some(slot)
+    }
+
     pub fn abort(self) {
         driver::try_with(|driver| {
             if self.slot(driver).is_some() {

@@ -1,7 +1,7 @@
 //! Runs an async test on an executor with a driver, on a thread of its own.
-use super::{drive, spawn, start, stop, NetConfig};
+use super::{drive, spawn, start, stop, Heap, NetConfig};
 use glommio::{LocalExecutorBuilder, Placement};
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::{Cell, RefCell};
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -79,23 +79,29 @@ fn count() {
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
 }
 
-// SAFETY: everything is the system allocator's; counting touches a thread-local integer only, which needs neither
+// SAFETY: everything is the product's allocator's; counting touches a thread-local integer only, which needs neither
 // an allocation nor a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
         // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
+        unsafe { Heap.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { Heap.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(at, layout) }
+        unsafe { Heap.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
         // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(at, layout, size) }
+        unsafe { Heap.realloc(at, layout, size) }
     }
 }

@@ -5,6 +5,7 @@ mod churn;
 mod ends;
 mod flow;
 mod listening;
+mod memory;
 mod splice;
 mod start;
 mod time;

@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 37] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 40] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),
@@ -193,6 +193,21 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 37] = [
     counter(names::RING_EVENTS, "Completions taken from the ring", |s| {
         s.ring_events.get()
     }),
+    counter(
+        names::MEMORY_PRESSED,
+        "Times the worker's memory rose above its high-water mark",
+        |s| s.memory_pressed.get(),
+    ),
+    counter(
+        names::MEMORY_EVICTIONS,
+        "Statements and connections that ended because they held the most memory",
+        |s| s.memory_evictions.get(),
+    ),
+    gauge(
+        names::HEAP_BYTES,
+        "Bytes of the heap that the worker uses",
+        |s| s.heap_bytes.get(),
+    ),
 ];
 
 pub(super) const SERVER_METRICS: [ServerMetric; 8] = [

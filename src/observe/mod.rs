@@ -3,6 +3,7 @@
 //! Names are constants of [`names`]; [`prometheus`] writes them all as text.
 mod catalogue;
 pub mod digests;
+pub mod memory;
 pub mod names;
 mod prometheus;
 pub mod record;
@@ -81,6 +82,9 @@ pub struct WorkerStats {
     pub buffers_spilled: Counter,
     pub ring_enters: Counter,
     pub ring_events: Counter,
+    pub memory_pressed: Counter,
+    pub memory_evictions: Counter,
+    pub heap_bytes: Counter,
 }
 
 /// One row of SHOW SESSIONS.

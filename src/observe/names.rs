@@ -41,6 +41,9 @@ pub const BACKPRESSURE_PAUSES: &str = "umpire_backpressure_pauses_total";
 pub const BUFFERS_SPILLED: &str = "umpire_buffers_spilled_total";
 pub const RING_ENTERS: &str = "umpire_ring_enters_total";
 pub const RING_EVENTS: &str = "umpire_ring_events_total";
+pub const MEMORY_PRESSED: &str = "umpire_memory_pressed_total";
+pub const MEMORY_EVICTIONS: &str = "umpire_memory_evictions_total";
+pub const HEAP_BYTES: &str = "umpire_worker_heap_bytes";
 /// Histogram in seconds.
 pub const TURN_SECONDS: &str = "umpire_turn_seconds";
 

@@ -18,7 +18,7 @@ pub enum Ran {
     Local,
     Primary,
     Replica,
-    /// On several shards.
+    /// On several shards: see [`Record::shards`].
     Shards,
 }
 
@@ -51,6 +51,8 @@ pub struct Record<'a> {
     pub user: &'a str,
     pub schema: &'a [u8],
     pub text: &'a [u8],
+    /// `group/shard` of each that it ran on, separated by spaces; empty: it is no sharded statement.
+    pub shards: &'a str,
     /// Of the policy that denied it, or noted it.
     pub policy: &'a str,
     pub denied: bool,
@@ -90,6 +92,7 @@ impl Record<'_> {
             self.schema,
             self.policy.as_bytes(),
             self.text,
+            self.shards.as_bytes(),
         ] {
             out.extend_from_slice(&(text.len() as u32).to_le_bytes());
             out.extend_from_slice(text);
@@ -111,6 +114,7 @@ impl Record<'_> {
         let schema = at.text()?;
         let policy = std::str::from_utf8(at.text()?).ok()?;
         let text = at.text()?;
+        let shards = std::str::from_utf8(at.text()?).ok()?;
         Some(Record {
             event: match event {
                 0 => Event::Statement,
@@ -141,6 +145,7 @@ impl Record<'_> {
             user,
             schema,
             text,
+            shards,
             policy,
         })
     }
@@ -194,13 +199,14 @@ mod tests {
             user: "äpp",
             schema: b"shop",
             text: b"SELECT 1",
+            shards: "s0/0 s1/1",
             policy: "",
             denied: true,
         };
         let mut bytes = vec![1, 2, 3];
         record.encode(&mut bytes);
         assert_eq!(Record::decode(&bytes), Some(record));
-        assert!(bytes.len() - 4 - 4 - 8 - 3 < FIXED);
+        assert!(bytes.len() - 4 - 4 - 8 - 9 - 3 < FIXED);
         for cut in 0..bytes.len() {
             assert_eq!(Record::decode(&bytes[..cut]), None, "{cut}");
         }

@@ -57,6 +57,11 @@ impl Writer {
         (self.0.capacity - 1) * WORD
     }
 
+    /// Bytes that the ring uses now.
+    pub fn allocated(&self) -> usize {
+        self.0.words.get().map_or(0, |words| words.len() * WORD)
+    }
+
     /// Adds a record; false: there is no room.
     pub fn put(&self, record: &[u8]) -> bool {
         if !self.has_room(record.len()) {

@@ -130,6 +130,9 @@ fn no_counter_of_a_worker_is_left_out_or_shown_twice() {
         &stats.buffers_spilled,
         &stats.ring_enters,
         &stats.ring_events,
+        &stats.memory_pressed,
+        &stats.memory_evictions,
+        &stats.heap_bytes,
     ];
     for (i, counter) in counters.iter().enumerate() {
         counter.set(1_000 + i as u64);

@@ -3,7 +3,7 @@
 //! A command that arrived in one receive buffer is handed over as a slice of it. One that arrived in
 //! pieces is joined on the heap up to [`WHOLE_LIMIT`]; a larger one is handed over by its first part,
 //! and the rest is streamed by the turn that runs it.
-use crate::net::{Buf, Socket};
+use crate::net::{Buf, Kept, Socket};
 use crate::wire::packet::{Header, HEADER, MAX_PAYLOAD};
 use std::future::poll_fn;
 use std::io;
@@ -69,6 +69,8 @@ pub struct Inbox {
     parts: Option<Vec<u8>>,
     /// The end of what the client is sending (a large command, a file) was not read yet.
     streaming: bool,
+    /// The socket was told what is kept of its client's bytes, and not yet that it is gone.
+    holds: bool,
     /// Bytes received since the count was last taken.
     count: u64,
     /// A server allows a gigabyte at most.
@@ -81,6 +83,7 @@ impl Inbox {
             front: None,
             parts: None,
             streaming: false,
+            holds: false,
             count: 0,
             max_allowed_packet: u32::try_from(max_allowed_packet).unwrap_or(u32::MAX),
         }
@@ -132,13 +135,18 @@ impl Inbox {
         socket: &Socket,
     ) -> Poll<Result<Command, Closed>> {
         debug_assert!(!self.streaming, "the rest of a command is not one");
+        // what was joined has been kept until the command's end
+        if self.holds && self.parts.is_none() {
+            self.holds = false;
+            socket.hold(Kept::Parts, 0);
+        }
         loop {
             if let Some(command) = self.cut()? {
                 return Poll::Ready(Ok(command));
             }
             match socket.poll_recv(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(Some(buf))) => self.append(buf),
+                Poll::Ready(Ok(Some(buf))) => self.append(buf, socket),
                 Poll::Ready(Ok(None)) => return Poll::Ready(Err(Closed::End)),
                 Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::TimedOut => {
                     return Poll::Ready(Err(Closed::Idle))
@@ -176,8 +184,7 @@ impl Inbox {
     /// The connection failed, or the deadline is over.
     pub async fn read_rest(&mut self, socket: &Socket, command: &mut Command) -> io::Result<bool> {
         debug_assert!(!command.continued, "one packet");
-        let mut bytes = Vec::with_capacity(command.bytes.len() + command.rest);
-        bytes.extend_from_slice(&command.bytes);
+        let mut bytes = command.bytes.to_vec();
         while command.rest > 0 {
             let Some(mut buf) = poll_fn(|cx| self.poll_bytes(cx, socket)).await? else {
                 return Ok(false);
@@ -185,6 +192,8 @@ impl Inbox {
             let part = buf.split_to(command.rest);
             bytes.extend_from_slice(&part);
             command.rest -= part.len();
+            self.holds = true;
+            socket.hold(Kept::Parts, bytes.capacity());
             if !buf.is_empty() {
                 self.front = Some(buf);
             }
@@ -194,24 +203,20 @@ impl Inbox {
         Ok(true)
     }
 
-    fn append(&mut self, buf: Buf) {
+    fn append(&mut self, buf: Buf, socket: &Socket) {
         self.count += buf.len() as u64;
-        if let Some(parts) = self.parts.as_mut() {
-            parts.extend_from_slice(&buf);
+        if self.parts.is_none() && self.front.is_none() {
+            self.front = Some(buf);
             return;
         }
-        match self.front.take() {
-            None => self.front = Some(buf),
-            Some(first) => {
-                let wanted = Header::decode(&first).map_or(0, |h| HEADER + h.length);
-                let mut parts = Vec::with_capacity(
-                    wanted.clamp(first.len() + buf.len(), WHOLE_LIMIT + buf.len()),
-                );
-                parts.extend_from_slice(&first);
-                parts.extend_from_slice(&buf);
-                self.parts = Some(parts);
-            }
+        // grows with what has come, not with what is announced
+        let parts = self.parts.get_or_insert_default();
+        if let Some(first) = self.front.take() {
+            parts.extend_from_slice(&first);
         }
+        parts.extend_from_slice(&buf);
+        self.holds = true;
+        socket.hold(Kept::Parts, parts.capacity());
     }
 
     /// A command out of what was received, if enough of it is here.

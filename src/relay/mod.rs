@@ -201,12 +201,10 @@ impl<'a> Relay<'a> {
     /// The next bytes of the server, once the client's queue has room; ends early if the client is gone.
     fn poll_server(&mut self, cx: &mut Context<'_>) -> Poll<Result<Buf, Broken>> {
         if let Some(client) = self.client {
-            if client.queued() > self.high_water {
-                match client.poll_drained(cx, self.high_water / 2) {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(Err(e)) => return Poll::Ready(Err(Broken::Client(e))),
-                    Poll::Ready(Ok(())) => {}
-                }
+            match client.poll_room(cx, self.high_water) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(Broken::Client(e))),
+                Poll::Ready(Ok(())) => {}
             }
         }
         let untouched = self.untouched();

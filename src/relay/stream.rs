@@ -1,7 +1,7 @@
 //! From the client to the server: what of a large command is still to come, and the client's file of
 //! LOAD DATA LOCAL INFILE. The client is not read while the server's queue is over its high-water mark.
 use super::{split_off, Inbox};
-use crate::net::{Buf, Socket};
+use crate::net::{Buf, Kept, Socket};
 use crate::wire::packet::{Header, HEADER, MAX_PAYLOAD};
 use std::future::poll_fn;
 use std::io;
@@ -27,6 +27,8 @@ pub async fn stream_command(
     (rest, continued): (usize, bool),
     seen: &mut dyn FnMut(&[u8]),
 ) -> Result<(), Upload> {
+    // its first part waits for the server now
+    client.hold(Kept::Parts, 0);
     let mut walk = PacketWalk::command(rest, continued);
     walk.limit = inbox.max_allowed_packet();
     upload(inbox, client, server, high_water, &mut walk, seen).await
@@ -75,12 +77,10 @@ fn poll_client(
     server: &Socket,
     high_water: usize,
 ) -> Poll<Result<Buf, Upload>> {
-    if server.queued() > high_water {
-        match server.poll_drained(cx, high_water / 2) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Err(_)) => return Poll::Ready(Err(Upload::ServerStopped)),
-            Poll::Ready(Ok(())) => {}
-        }
+    match server.poll_room(cx, high_water) {
+        Poll::Pending => return Poll::Pending,
+        Poll::Ready(Err(_)) => return Poll::Ready(Err(Upload::ServerStopped)),
+        Poll::Ready(Ok(())) => {}
     }
     match inbox.poll_bytes(cx, client) {
         Poll::Ready(Ok(Some(buf))) => return Poll::Ready(Ok(buf)),

@@ -412,3 +412,30 @@ fn a_limit_ends_a_result_behind_a_long_packet() {
         assert!(!server.is_stale());
     });
 }
+
+#[test]
+fn memory_grows_with_what_has_come_and_not_with_what_is_announced() {
+    run(|| async {
+        let (client, client_end) = pair();
+        let mut inbox = Inbox::new(1 << 30);
+        let kept = || client.aborter().held().expect("open").parts;
+        for piece in [&[0xff, 0xff, 0xff, 0, 3][..], b"SELECT '", b"x", b"y"] {
+            client_end.send(Buf::from_vec(piece.to_vec()));
+            let mut come = 0;
+            while come < piece.len() as u64 {
+                crate::net::sleep_until(crate::net::now() + Duration::from_millis(1)).await;
+                let nothing =
+                    poll_fn(|cx| Poll::Ready(inbox.poll_command(cx, &client).is_pending()));
+                assert!(nothing.await);
+                come += inbox.take_count();
+            }
+            assert!(kept() < 1024, "{} bytes", kept());
+        }
+        assert!(kept() >= 15);
+        // a whole command's bytes count until the next one is waited for
+        client_end.send(Buf::from_vec(vec![b'x'; WHOLE_LIMIT]));
+        let command = poll_fn(|cx| inbox.poll_command(cx, &client)).await;
+        let command = command.expect("the first part of a command");
+        assert!(command.continued && kept() >= WHOLE_LIMIT);
+    });
+}

@@ -36,6 +36,7 @@ impl Scatter<'_> {
                     if collected.bytes > limit {
                         return Err(Error::Memory(limit).into());
                     }
+                    self.hold(collected.bytes);
                     collected.rows.push(row.to_vec());
                 }
                 (_, Event::End { .. } | Event::Nothing) => {}

@@ -33,7 +33,7 @@ pub use output::Output;
 pub use rows::{Rows, RowsEnd};
 pub use totals::{Counting, Totals};
 
-use crate::net::{self, Socket};
+use crate::net::{self, Kept, Socket};
 use branch::{Channel, Event};
 use std::future::{poll_fn, Future};
 use std::task::{Context, Poll};
@@ -48,7 +48,12 @@ pub struct Scatter<'a> {
     /// Watched while servers are waited for: nobody computes for a client that is gone.
     client: Option<&'a Socket>,
     stop: Stop<'a>,
+    /// Bytes of rows that the client's socket was told of.
+    told: usize,
 }
+
+/// What is kept is told in steps of this many bytes.
+const STEP: usize = 64 << 10;
 
 impl<'a> Scatter<'a> {
     /// `longest`: bytes that one packet's payload may have.
@@ -66,6 +71,7 @@ impl<'a> Scatter<'a> {
             channels,
             client,
             stop,
+            told: 0,
         }
     }
 
@@ -162,8 +168,18 @@ impl<'a> Scatter<'a> {
         self.channels.iter().any(|c| c.keep() && c.is_open())
     }
 
+    /// Notes what is kept for the client, roughly.
+    #[inline]
+    fn hold(&mut self, bytes: usize) {
+        if bytes / STEP != self.told / STEP {
+            self.told = bytes;
+            self.client.iter().for_each(|c| c.hold(Kept::Rows, bytes));
+        }
+    }
+
     /// How each branch ended, in their order.
-    pub fn finish(self) -> Vec<BranchEnd> {
+    pub fn finish(mut self) -> Vec<BranchEnd> {
+        self.hold(0);
         self.channels.into_iter().map(Channel::finish).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Packets for the client, numbered and gathered.
 use crate::net::{Buf, Socket};
 use crate::wire::packet::frame;
+use std::future::poll_fn;
 
 /// Bytes that are gathered before they are queued.
 const CHUNK: usize = 16 * 1024;
@@ -15,6 +16,8 @@ pub struct Output<'a> {
     high_water: usize,
     /// Bytes handed to the socket.
     pub bytes: u64,
+    /// Rows among the packets.
+    pub rows: u64,
 }
 
 impl<'a> Output<'a> {
@@ -25,6 +28,7 @@ impl<'a> Output<'a> {
             gathered: Vec::new(),
             high_water,
             bytes: 0,
+            rows: 0,
         }
     }
 
@@ -50,11 +54,11 @@ impl<'a> Output<'a> {
     }
 
     pub fn is_full(&self) -> bool {
-        self.client.queued() > self.high_water
+        self.client.is_full(self.high_water)
     }
 
     /// Waits until the client has taken half of what is allowed.
     pub async fn drained(&self) -> std::io::Result<()> {
-        self.client.drained(self.high_water / 2).await
+        poll_fn(|cx| self.client.poll_room(cx, self.high_water)).await
     }
 }

@@ -81,6 +81,7 @@ impl Scatter<'_> {
                         return Err(Failure::OverLimit { by_rows });
                     }
                     end.rows += 1;
+                    out.rows += 1;
                     out.packet(&row);
                     if out.is_full() {
                         self.drained(out).await?;
@@ -114,6 +115,7 @@ impl Scatter<'_> {
             while !early.give(part, merger)? {
                 self.read(part, limit, early).await?;
             }
+            self.hold(early.bytes + merger.bytes());
             return Ok(());
         }
         // nobody can tell how long the next row takes: what there is goes to the client
@@ -159,6 +161,7 @@ impl Scatter<'_> {
                 if early.bytes > limit {
                     return Err(Error::Memory(limit).into());
                 }
+                self.hold(early.bytes);
             }
             Event::Ok { part, .. } => {
                 let what = "an OK where rows were expected";

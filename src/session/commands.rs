@@ -182,6 +182,7 @@ impl Session {
         use super::pins::Pins;
         self.leave_seats();
         self.statements.clear();
+        self.hold_statements();
         self.pins = Pins::empty();
         self.kept = None;
         if let Some(lease) = self.held.take() {

@@ -94,6 +94,7 @@ impl Session {
             user: &self.user.config.name,
             schema: b"",
             text: b"",
+            shards: "",
             policy: "",
             denied: false,
         }

@@ -11,7 +11,7 @@ use super::registry::Entry;
 use super::shared::Shared;
 use crate::backend::{Account, Password};
 use crate::config::{ListenerTls, Proxy, Secret, Tls, UserTls};
-use crate::net::{Buf, Peer, Socket};
+use crate::net::{Buf, Kept, Peer, Socket};
 use crate::topology::{Greeting, User};
 use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
 use crate::wire::capabilities::*;
@@ -129,6 +129,7 @@ impl<'a> Dialogue<'a> {
                     false => self.malformed(malformed),
                 });
             }
+            self.client.hold(Kept::Parts, self.assembler.held());
         }
     }
 
@@ -169,6 +170,7 @@ impl<'a> Dialogue<'a> {
 
     /// Bytes behind the last message belong to the first command.
     pub fn into_rest(self) -> Vec<u8> {
+        self.client.hold(Kept::Parts, 0);
         self.assembler.rest()
     }
 }

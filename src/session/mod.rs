@@ -127,7 +127,9 @@ pub struct Session {
 /// Serves one accepted connection until it ends. `listener`: its place in `proxy.listen`; `refused`: the proxy
 /// has no place for it (1040).
 pub async fn serve(client: Socket, shared: Rc<Shared>, listener: usize, refused: bool) {
-    let entry = shared.registry.add(client.peer(), net::now());
+    let entry = shared
+        .registry
+        .add(client.peer(), client.aborter(), net::now());
     let _listed = Listed {
         shared: shared.clone(),
         id: entry.id,
@@ -335,7 +337,7 @@ impl Session {
                     continue;
                 }
                 Next::Closed(closed) => return self.explain(closed),
-                Next::Stopped => return,
+                Next::Stopped => return self.explain_eviction(),
             };
             let started = net::now();
             self.entry.set(Activity::Running, started);
@@ -385,6 +387,9 @@ impl Session {
         stats.bytes_from_clients.add(self.inbox.take_count());
         self.entry.turns.set(self.entry.turns.get() + 1);
         self.entry.set(Activity::Idle, now);
+        if self.entry.evicted().is_some() {
+            self.entry.end_eviction();
+        }
         let look = match self.keeps_for_questions() {
             true => self.idle_timeout.min(questions::LOOK_EVERY),
             false => self.patience(),
@@ -417,6 +422,24 @@ impl Session {
             }
         };
         self.send(error_packet(&error, 1));
+    }
+
+    /// Tells a client whose connection ends because it holds too much.
+    fn explain_eviction(&self) {
+        if self.entry.evicted().is_some() {
+            self.send(error_packet(&self.stopped_error(), 1));
+        }
+    }
+
+    /// For a statement that was told to end.
+    fn stopped_error(&self) -> reply::Err {
+        match self.entry.evicted() {
+            None => error::query_interrupted(),
+            Some(why) => error::out_of_memory(&format!(
+                "{} is used up, and this connection holds the most: send less at once, or raise it",
+                why.words()
+            )),
+        }
     }
 
     /// The held connection goes back (reset where it has state), what is queued for the client goes out.

@@ -3,11 +3,11 @@ use super::commands::SESSION_ONLY;
 use super::execute::NOBODY;
 use super::lease::Attempt;
 use super::pins::Pins;
-use super::statements::{key_of, Statement};
+use super::statements::{cost, key_of, Statement};
 use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::backend::{Lease, Prepared, StatementKey};
-use crate::net::Buf;
+use crate::net::{Buf, Kept};
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{self, Access, Sniffed};
 use crate::wire::packet::frame;
@@ -19,6 +19,10 @@ impl Session {
     pub(super) async fn prepare(&mut self, mut command: Command) -> Result<(), End> {
         if self.statements.is_full() {
             self.tell(&error::too_many_prepared(super::statements::LIMIT));
+            return Ok(());
+        }
+        if let Err(error) = self.may_keep_statement(command.body().len()) {
+            self.tell(&error);
             return Ok(());
         }
         if !command.is_whole() {
@@ -123,6 +127,24 @@ impl Session {
                 sharded: false,
             },
         );
+        self.hold_statements();
+    }
+
+    /// 1041 if the connection's statements would take too much.
+    fn may_keep_statement(&self, text: usize) -> Result<(), reply::Err> {
+        let limit = self.shared.snapshot().proxy.memory.connection;
+        if self.statements.bytes() + cost(text, 0) <= limit {
+            return Ok(());
+        }
+        Err(error::out_of_memory(&format!(
+            "the prepared statements of this connection take more than {limit} bytes \
+             (connection_memory_bytes): close some"
+        )))
+    }
+
+    /// Tells the network what is kept for the client.
+    pub(super) fn hold_statements(&self) {
+        self.client.hold(Kept::Statements, self.statements.bytes());
     }
 
     /// No reply. Connections keep the statement for the next session that wants it.
@@ -134,6 +156,7 @@ impl Session {
         let Some(statement) = self.statements.remove(id) else {
             return;
         };
+        self.hold_statements();
         if statement.pins().is_empty() {
             return;
         }

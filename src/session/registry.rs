@@ -28,7 +28,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Activity::Login => "login",
             Activity::Idle => "idle",
@@ -38,6 +38,24 @@ impl Activity {
             Activity::Audited => "waiting for the audit",
             Activity::Running => "running",
             Activity::Closing => "closing",
+        }
+    }
+}
+
+/// Why a session has to give up what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eviction {
+    /// The worker's memory is used up.
+    Worker,
+    /// Its user's `max_memory_bytes` is.
+    User,
+}
+
+impl Eviction {
+    pub fn words(self) -> &'static str {
+        match self {
+            Eviction::Worker => "memory_limit_bytes",
+            Eviction::User => "max_memory_bytes of its user",
         }
     }
 }
@@ -56,6 +74,8 @@ pub struct Entry {
     pub id: u32,
     /// Who the client is: the other end of the connection, or whom a PROXY header names.
     pub peer: RefCell<Peer>,
+    /// Tells what the client's connection holds, and ends it.
+    pub client: Aborter,
     pub user: RefCell<Rc<str>>,
     /// As which the session logs in at servers; None: its own login has not ended.
     pub account: RefCell<Option<Rc<Account>>>,
@@ -75,6 +95,8 @@ pub struct Entry {
     stop: Cell<bool>,
     /// KILL QUERY of a statement that still waits for a server connection.
     interrupted: Cell<bool>,
+    /// It was told to give up what it holds.
+    evicted: Cell<Option<(Eviction, Instant)>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -128,12 +150,43 @@ impl Entry {
     }
 
     /// All server connections that the session uses now.
-    fn uses(&self) -> Vec<OnServer> {
+    pub fn uses(&self) -> Vec<OnServer> {
         let spread = self.spread.take();
         let mut uses: Vec<OnServer> = spread.iter().flat_map(|on| on.iter().copied()).collect();
         self.spread.set(spread);
         uses.extend(self.on_server.get());
         uses
+    }
+
+    /// Tells the session to give up what it holds. One that waits for the rest of a command, or that keeps rows, can tell its
+    /// client; any other is in the middle of something, and its connection ends. So does one that was told before.
+    pub fn evict(&self, why: Eviction, now: Instant) {
+        let told = self.evicted.replace(Some((why, now))).is_some();
+        let rows = self.client.held().map_or(0, |held| held.rows);
+        match self.activity.get() {
+            _ if told => self.client.abort(),
+            Activity::Idle => self.stop(),
+            Activity::Running if rows > 0 => {
+                self.interrupted.set(true);
+                self.wake();
+            }
+            _ => self.client.abort(),
+        }
+    }
+
+    pub fn evicted(&self) -> Option<Eviction> {
+        self.evicted.get().map(|(why, _)| why)
+    }
+
+    pub fn evicted_at(&self) -> Option<Instant> {
+        self.evicted.get().map(|(_, at)| at)
+    }
+
+    /// The rows that it kept are gone.
+    pub fn end_eviction(&self) {
+        if self.evicted.take().is_some() {
+            self.interrupted.set(false);
+        }
     }
 
     /// As [`Entry::poll_stopped`], also ready once after [`Entry::interrupt`].
@@ -192,7 +245,7 @@ impl Registry {
     }
 
     /// A new session with an id that no other one has.
-    pub fn add(&self, peer: Peer, now: Instant) -> Rc<Entry> {
+    pub fn add(&self, peer: Peer, client: Aborter, now: Instant) -> Rc<Entry> {
         let mut entries = self.entries.borrow_mut();
         let id = loop {
             let n = self.next.get();
@@ -207,6 +260,7 @@ impl Registry {
         let entry = Rc::new(Entry {
             id,
             peer: RefCell::new(peer),
+            client,
             user: RefCell::new("".into()),
             account: RefCell::default(),
             group: Cell::new(0),
@@ -221,6 +275,7 @@ impl Registry {
             since: Cell::new(now),
             stop: Cell::new(false),
             interrupted: Cell::new(false),
+            evicted: Cell::new(None),
             waker: RefCell::new(None),
         });
         entries.insert(id, entry.clone());
@@ -237,6 +292,14 @@ impl Registry {
 
     pub fn len(&self) -> usize {
         self.entries.borrow().len()
+    }
+
+    pub fn all(&self) -> Vec<Rc<Entry>> {
+        self.entries.borrow().values().cloned().collect()
+    }
+
+    pub fn each(&self, f: impl FnMut(&Rc<Entry>)) {
+        self.entries.borrow().values().for_each(f);
     }
 
     /// Sessions that hold a server connection between commands.

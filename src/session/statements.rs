@@ -49,9 +49,10 @@ impl Statement {
 #[derive(Default)]
 pub struct Statements {
     by_id: AHashMap<u32, Statement>,
+    /// Also what COM_STMT_EXECUTE with id 0xffffffff means (MariaDB: the last one prepared).
     last_id: u32,
-    /// What COM_STMT_EXECUTE with id 0xffffffff means (MariaDB: the last one prepared).
-    latest: u32,
+    /// Bytes of all of them; a connection's ceiling is below 4 GiB.
+    bytes: u32,
 }
 
 /// MariaDB's "the statement that was prepared last".
@@ -76,13 +77,26 @@ impl Statements {
 
     pub fn insert(&mut self, id: u32, statement: Statement) {
         self.last_id = id;
-        self.latest = id;
-        self.by_id.insert(id, statement);
+        let cost = cost(statement.text.len(), statement.parameters);
+        self.bytes = self.bytes.saturating_add(cost as u32);
+        if let Some(old) = self.by_id.insert(id, statement) {
+            self.forget(&old);
+        }
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+
+    fn forget(&mut self, statement: &Statement) {
+        let cost = cost(statement.text.len(), statement.parameters);
+        self.bytes = self.bytes.saturating_sub(cost as u32);
     }
 
     pub fn resolve(&self, id: u32) -> u32 {
         if id == LATEST {
-            self.latest
+            self.last_id
         } else {
             id
         }
@@ -115,17 +129,26 @@ impl Statements {
     }
 
     pub fn remove(&mut self, id: u32) -> Option<Statement> {
-        self.by_id.remove(&id)
+        let statement = self.by_id.remove(&id)?;
+        self.forget(&statement);
+        Some(statement)
     }
 
     pub fn clear(&mut self) {
-        self.by_id.clear();
+        self.by_id = AHashMap::default();
+        self.bytes = 0;
     }
 
     pub fn pins(&self) -> Pins {
         let each = self.by_id.values().map(Statement::pins);
         each.fold(Pins::empty(), Pins::union)
     }
+}
+
+/// Bytes that a statement of so long a text takes at most: itself, its place in the table, the types of its parameters.
+pub fn cost(text: usize, parameters: u16) -> usize {
+    const PLACE: usize = 16;
+    size_of::<Statement>() + PLACE + text + 2 * usize::from(parameters)
 }
 
 /// Text and the state it was prepared under, as one identity that all sessions of an account share. `typed`: it names

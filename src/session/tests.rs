@@ -7,7 +7,7 @@ use super::pins::Pins;
 use super::registry::Registry;
 use super::statements::key_of;
 use crate::backend::State;
-use crate::net::Peer;
+use crate::net::{Aborter, Peer};
 use std::time::Instant;
 
 #[test]
@@ -17,7 +17,7 @@ fn connection_ids_tell_their_worker_and_are_unique() {
     for worker in 0..3 {
         let registry = Registry::new(worker, 3);
         for _ in 0..100 {
-            let entry = registry.add(Peer::Unix, now);
+            let entry = registry.add(Peer::Unix, Aborter::NONE, now);
             assert_eq!(registry.worker_of(entry.id), worker);
             assert!(entry.id != 0 && seen.insert(entry.id));
         }

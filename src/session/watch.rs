@@ -8,6 +8,7 @@ use crate::config::{Audit, AuditText, Watching};
 use crate::net::{self, Buf, Peer};
 use crate::observe::digests::{Turn, TEXT};
 use crate::observe::record::{Event, Ran, Record, FIXED};
+use crate::plan::Part;
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{self, Dialect, Verb};
 use crate::topology::{Snapshot, User};
@@ -21,8 +22,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const CLIENT_GONE: u16 = 1158;
 /// How often a statement looks whether the audit's queue has room again.
 const LOOK: Duration = Duration::from_millis(5);
-/// Bytes for the names of user, schema and policy: 128, 64 and 64 characters.
-const NAMES: usize = 1024;
+/// Bytes for the names of user, schema and policy: 128, 64 and 64 characters; and for those of shards.
+const NAMES: usize = 1024 + SHARDS;
+/// Of the shards' names; what is over it is left out.
+const SHARDS: usize = 1024;
 
 /// Room in the audit's queue for one record, so that it cannot be lost. Only taken where statements wait for it.
 pub(super) struct Room {
@@ -101,6 +104,8 @@ pub(super) struct Watch {
     text: Option<Rc<[u8]>>,
     verb: Verb,
     end: Ended,
+    /// Those that the statement ran on; empty: it was not sharded.
+    shards: String,
     /// The user whose policies were asked, which of them, and whether it denied.
     policy: Option<(Arc<User>, usize, bool)>,
     /// In the audit's queue, kept for the record.
@@ -139,6 +144,7 @@ impl Watch {
             text: None,
             verb: Verb::Other,
             end: Ended::default(),
+            shards: String::new(),
             policy: None,
             room: None,
         }))
@@ -149,6 +155,7 @@ impl Watch {
         self.text = None;
         self.verb = Verb::Other;
         self.end = Ended::default();
+        self.shards.clear();
         self.policy = None;
     }
 }
@@ -213,6 +220,27 @@ impl Session {
                 server: Some((lease.server.id.0, !lease.guarded)),
                 several: false,
             };
+        }
+    }
+
+    /// The statement runs on these shards, too.
+    pub(super) fn watch_shards(&mut self, parts: &[Part]) {
+        let Some(watch) = self.watch.as_mut() else {
+            return;
+        };
+        let snapshot = self.shared.snapshot();
+        for part in parts {
+            let group = snapshot.groups.get(part.group).map_or("?", |g| &g.name);
+            // a name with a space would be read as two
+            let name = format!("{}/{}", group.replace(char::is_whitespace, "_"), part.shard);
+            let known = watch.shards.split(' ').any(|known| known == name);
+            if known || watch.shards.len() + 1 + name.len() > SHARDS {
+                continue;
+            }
+            if !watch.shards.is_empty() {
+                watch.shards.push(' ');
+            }
+            watch.shards.push_str(&name);
         }
     }
 
@@ -352,6 +380,7 @@ impl Session {
                 user: &watch.user,
                 schema: self.state.schema.as_deref().unwrap_or_default(),
                 text,
+                shards: &watch.shards,
                 policy: rule.map_or("", |rule| &rule.name),
                 denied: policy.is_some_and(|(_, _, denied)| *denied),
             };
@@ -397,6 +426,7 @@ pub(super) fn login(shared: &Shared, entry: &super::registry::Entry, user: &str,
         user,
         schema: b"",
         text: b"",
+        shards: "",
         policy: "",
         denied: false,
     };

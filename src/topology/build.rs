@@ -293,6 +293,7 @@ fn user(
         paid_until,
         sessions,
         running,
+        memory: old.map_or_else(Default::default, |user| user.memory.clone()),
     };
     Some((config.name.as_str().into(), Arc::new(user)))
 }

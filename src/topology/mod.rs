@@ -224,6 +224,8 @@ pub struct User {
     pub sessions: Arc<Budget>,
     /// Statements of this user that run now, over all workers; counted where `max_running` is set.
     pub running: Arc<Budget>,
+    /// Bytes that its sessions hold, over all workers; kept where `max_memory_bytes` is set.
+    pub memory: Arc<AtomicU64>,
     /// The password that matches the configured hash, once a client has shown it.
     pub proven: Arc<OnceLock<Box<[u8]>>>,
 }

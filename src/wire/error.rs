@@ -41,6 +41,11 @@ pub fn too_many_connections() -> Err {
     error(1040, b"08004", "Too many connections")
 }
 
+/// 1041
+pub fn out_of_memory(why: &str) -> Err {
+    error(1041, b"HY000", format!("Out of memory: {why}"))
+}
+
 /// 1203
 pub fn too_many_user_connections(user: &str) -> Err {
     let text =

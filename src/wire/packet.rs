@@ -90,6 +90,11 @@ impl Assembler {
         Some((sequence, payload))
     }
 
+    /// Bytes of memory that it uses.
+    pub fn held(&self) -> usize {
+        self.kept.capacity()
+    }
+
     /// Bytes received behind the last popped packet (to be handed back to the socket).
     pub fn rest(self) -> Vec<u8> {
         self.kept

@@ -60,11 +60,12 @@ pub(super) fn serve(worker: &Rc<Worker>, socket: OwnedFd, listener: usize) {
     let stats = &worker.shared.stats;
     let limit = u64::from(worker.shared.snapshot().proxy.max_connections);
     let total: u64 = worker.all_stats.iter().map(|s| s.clients.get()).sum();
+    let refused = total >= limit || worker.full.get();
     stats.clients.add(1);
     worker.clients.set(worker.clients.get() + 1);
     let worker = worker.clone();
     net::spawn(async move {
-        let session = session::serve(client, worker.shared.clone(), listener, total >= limit);
+        let session = session::serve(client, worker.shared.clone(), listener, refused);
         if Contained(Box::pin(session)).await.is_err() {
             tracing::error!(
                 worker = worker.shared.worker,

@@ -1,6 +1,7 @@
 //! Messages to a worker from the control thread and from other workers.
 use crate::net::Wake;
 use crate::observe::digests::DigestInfo;
+use crate::observe::memory::WorkerMemory;
 use crate::observe::{PoolInfo, SessionInfo};
 pub use crate::session::shared::KillOutcome;
 use crate::session::store::Stored;
@@ -34,6 +35,8 @@ pub enum Message {
     ResumeJob(u64, Reply<Result<String, String>>),
     /// Sessions that wait for others of their user to end, by user.
     Waiting(Reply<Vec<(String, usize)>>),
+    /// What its memory is used for.
+    Memory(Reply<WorkerMemory>),
     /// Turn latencies in microseconds since start.
     Latency(Reply<hdrhistogram::Histogram<u64>>),
     /// KILL of a client-visible connection id. `user`: only a session of this user (a client asks); None:

@@ -61,6 +61,7 @@ impl Worker {
                 let proxy = &snapshot.proxy;
                 net::tune(proxy.write_timeout, proxy.busy_poll);
                 shared.set_snapshot(snapshot);
+                self.apply_memory();
             }
             Message::Accepted { socket, listener } => {
                 accept::serve(self, socket, listener);
@@ -98,6 +99,10 @@ impl Worker {
             }
             Message::Digests(reply) => reply(shared.digests.borrow().rows()),
             Message::Waiting(reply) => reply(shared.lines.waiting()),
+            Message::Memory(reply) => {
+                let worker = self.clone();
+                net::spawn(async move { reply(worker.memory_info().await) });
+            }
             Message::Latency(reply) => reply(shared.latency.borrow().clone()),
             Message::Kill {
                 id,

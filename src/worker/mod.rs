@@ -5,6 +5,7 @@
 mod accept;
 mod listen;
 pub mod mailbox;
+pub mod memory;
 mod messages;
 
 pub use listen::{Bound, ListenError};
@@ -17,9 +18,10 @@ use crate::observe::WorkerStats;
 use crate::session::shared::{KeyPair, KillElsewhere, Shared};
 use crate::session::store::StoreLink;
 use crate::topology::{ServerId, Snapshot};
+use ahash::AHashMap;
 use glommio::{LocalExecutorBuilder, Placement};
 use mailbox::{Mailbox, Message};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -52,6 +54,8 @@ pub struct Input {
     /// All workers, this one among them; by index.
     pub mailboxes: Vec<Mailbox>,
     pub all_stats: Vec<Arc<WorkerStats>>,
+    /// Bytes that the process could use at most.
+    pub machine_memory: u64,
 }
 
 /// State of the worker's own tasks. Per worker.
@@ -65,6 +69,12 @@ struct Worker {
     clients: Cell<usize>,
     /// Told to drain: the worker ends when its last client has.
     draining: Cell<bool>,
+    /// Bytes that the process could use at most.
+    machine_memory: u64,
+    memory: Cell<memory::Share>,
+    /// The memory is used up, by many that hold little each: no further clients.
+    full: Cell<bool>,
+    charged: RefCell<AHashMap<Rc<str>, memory::Charge>>,
 }
 
 /// Runs a worker on the calling thread until it is drained. `started` is told once: the worker accepts,
@@ -153,11 +163,17 @@ fn start(input: Input) -> Result<(), String> {
         kills,
         clients: Cell::new(0),
         draining: Cell::new(false),
+        machine_memory: input.machine_memory,
+        memory: Cell::default(),
+        full: Cell::new(false),
+        charged: RefCell::default(),
     });
+    worker.apply_memory();
     for listener in 0..worker.listeners.len() {
         net::spawn(accept::accept_loop(worker.clone(), listener));
     }
     net::spawn(messages::read_mailbox(worker.clone(), input.inbox));
+    net::spawn(memory::guard(worker.clone()));
     net::spawn(tend(worker));
     Ok(())
 }
@@ -215,6 +231,7 @@ async fn tend(worker: Rc<Worker>) {
             .set(worker.shared.digests.borrow().evicted());
         stats.pinned.set(registry.pinned() as u64);
         copy_net_stats(stats);
+        worker.charge_users().await;
     }
 }
 
@@ -225,4 +242,6 @@ fn copy_net_stats(stats: &WorkerStats) {
     stats.backpressure_pauses.set(net.pauses);
     stats.buffers_spilled.set(net.spills);
     stats.clients_accepted.set(net.accepted);
+    stats.memory_pressed.set(net.pressed);
+    stats.heap_bytes.set(net::memory::heap_used() as u64);
 }

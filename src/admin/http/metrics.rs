@@ -1,6 +1,6 @@
 //! `/metrics`: the counters, the servers' health, and the pools.
 
-use crate::admin::{digests, servers, workers};
+use crate::admin::{digests, memory, servers, workers};
 use crate::control::Handle;
 use crate::observe::digests::DigestInfo;
 use crate::observe::{escape_label, prometheus, PoolInfo};
@@ -29,14 +29,19 @@ const TOP_DIGESTS: usize = 20;
 /// Characters of a digest's text in its label.
 const LABEL_TEXT: usize = 120;
 
+const RESIDENT_BYTES: &str = "umpire_resident_bytes";
+const MEMORY_BYTES: &str = "umpire_memory_bytes";
+const USER_MEMORY_BYTES: &str = "umpire_user_memory_bytes";
+
 /// The whole page. Takes at most the workers' deadline.
 pub async fn text(handle: &Handle) -> String {
     let view = handle.view();
     let mailboxes = handle.mailboxes();
-    let (latency, pools, digests) = tokio::join!(
+    let (latency, pools, digests, memory) = tokio::join!(
         workers::ask(mailboxes, Message::Latency),
         workers::ask(mailboxes, Message::Pools),
         digests::gather(mailboxes),
+        memory::gather(mailboxes),
     );
     let answered: Vec<bool> = pools.iter().map(Option::is_some).collect();
     let latency: Vec<_> = latency
@@ -48,6 +53,7 @@ pub async fn text(handle: &Handle) -> String {
     of_workers(&mut out, &answered);
     of_pools(&mut out, pools.into_iter().flatten().flatten());
     of_digests(&mut out, &digests.rows);
+    of_memory(&mut out, &memory);
     single(
         &mut out,
         ALARMS,
@@ -105,6 +111,35 @@ fn of_pools(out: &mut String, pools: impl Iterator<Item = PoolInfo>) {
         put(
             out,
             format_args!("{POOL_WAITING}{{{}}} {waiting}\n", labels(key)),
+        );
+    }
+}
+
+/// By what it is used for, and by user.
+fn of_memory(out: &mut String, memory: &memory::Gathered) {
+    head(out, RESIDENT_BYTES, "Resident memory of the process");
+    put(
+        out,
+        format_args!("{RESIDENT_BYTES} {}\n", memory.resident.all),
+    );
+    head(
+        out,
+        MEMORY_BYTES,
+        "Memory of the process by use; the lines add up",
+    );
+    for (kind, bytes) in memory.process() {
+        put(
+            out,
+            format_args!("{MEMORY_BYTES}{{kind=\"{kind}\"}} {bytes}\n"),
+        );
+    }
+    head(out, USER_MEMORY_BYTES, "What a user's sessions hold");
+    for user in memory.users() {
+        let name = escape_label(&user.user);
+        let bytes = user.held.sum();
+        put(
+            out,
+            format_args!("{USER_MEMORY_BYTES}{{user=\"{name}\"}} {bytes}\n"),
         );
     }
 }

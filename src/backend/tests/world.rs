@@ -36,6 +36,7 @@ pub fn settings() -> Proxy {
         high_water: 1 << 18,
         busy_poll: Duration::ZERO,
         merge_memory: 1 << 26,
+        memory: crate::config::Memory::default(),
         cross_shard: crate::config::CrossShard::Refuse,
         max_allowed_packet: 1 << 30,
         server_max_age: Duration::from_secs(3600),

@@ -109,7 +109,7 @@ fn the_documented_defaults_of_numbers_are_the_parsers() {
     };
     let proxy = lines(section("[proxy]"));
     let group = lines(section("[[group]]"));
-    assert_eq!((proxy.lines().count(), group.lines().count()), (17, 3));
+    assert_eq!((proxy.lines().count(), group.lines().count()), (19, 3));
     let written = BASE
         .replace("[proxy]\n", &format!("[proxy]\n{proxy}"))
         .replace("[[group]]\n", &format!("[[group]]\n{group}"));

@@ -38,6 +38,13 @@ pub(super) fn json(record: &Record<'_>, server: Option<&str>, number: u64) -> St
             Ran::Shards => "shards",
         };
         let _ = write!(out, ",\"route\":\"{route}\"");
+        for (at, shard) in record.shards.split_whitespace().enumerate() {
+            out.push_str(if at == 0 { ",\"shards\":[" } else { "," });
+            quoted(&mut out, shard.as_bytes());
+        }
+        if !record.shards.is_empty() {
+            out.push(']');
+        }
         if let Some(server) = server {
             text(&mut out, "server", server.as_bytes());
         }
@@ -60,7 +67,12 @@ pub(super) fn json(record: &Record<'_>, server: Option<&str>, number: u64) -> St
 
 /// `,"key":"value"`, whatever bytes the value has.
 fn text(out: &mut String, key: &str, value: &[u8]) {
-    let _ = write!(out, ",\"{key}\":\"");
+    let _ = write!(out, ",\"{key}\":");
+    quoted(out, value);
+}
+
+fn quoted(out: &mut String, value: &[u8]) {
+    out.push('"');
     for c in String::from_utf8_lossy(value).chars() {
         match c {
             '"' => out.push_str("\\\""),

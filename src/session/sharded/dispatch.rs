@@ -146,6 +146,7 @@ impl Session {
             }
             Planned::Plan(Plan::Single(part)) => {
                 let name = self.group_name(part.group)?;
+                self.watch_shards(std::slice::from_ref(&part));
                 let command = self.command_for(&part);
                 let text_at = self.text_offset();
                 self.run_elsewhere(command, *sniffed, text_at, name).await

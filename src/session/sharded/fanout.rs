@@ -36,6 +36,7 @@ impl Session {
             .map(|binding| binding.with_ids(&fanout.ids));
         let binding = with_ids.as_ref().or(binding);
         let places: Vec<String> = fanout.parts.iter().map(|p| self.place_of(p)).collect();
+        self.watch_shards(&fanout.parts);
         let mut used = self.lease_all(fanout, sniffed).await?;
         if let Some(binding) = binding {
             if let Err(told) = self.prepare_parts(&mut used, fanout, binding).await {
@@ -188,7 +189,7 @@ impl Session {
             .await;
         let ends = scatter.finish();
         used.iter_mut().zip(ends).for_each(|(u, end)| u.end = end);
-        let rows = outcome.as_ref().map_or(0, |end| end.rows);
+        let rows = out.rows;
         self.watch_several(rows, bytes, error);
         match outcome {
             Ok(end) => Ok(Ran {
@@ -202,12 +203,12 @@ impl Session {
         }
     }
 
-    /// Answers the error's code.
+    /// The error that ends the rows; its code.
     fn end_rows_with(&self, failure: &Failure, out: &mut Output<'_>) -> u16 {
         let error = match failure {
             Failure::Refused { error, .. } => error.clone(),
             Failure::Merge(cause) => error::own(&cause.to_string()),
-            Failure::Stopped => error::query_interrupted(),
+            Failure::Stopped => self.stopped_error(),
             Failure::Overdue => error::execution_time_exceeded(self.dialect.mariadb),
             Failure::OverLimit { by_rows } => self.result_is_cut(*by_rows),
             Failure::Lost { .. } | Failure::Protocol { .. } => error::server_lost(),

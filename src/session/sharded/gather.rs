@@ -8,6 +8,7 @@ use super::used::Used;
 use super::{Last, Session};
 use crate::backend::{After, Lease};
 use crate::merge::{literals, Error};
+use crate::net::Kept;
 use crate::plan::{Answer, Fanout, Gather, GatheredTable, Merge};
 use crate::scatter::{Collected, Failure, Scatter};
 use crate::session::lease::Attempt;
@@ -44,6 +45,8 @@ impl Session {
             let collected = self.fetch_table(table, sniffed, binding, left).await?;
             left = left.saturating_sub(collected.bytes);
             rows.push(collected);
+            let kept: usize = rows.iter().map(|table| table.bytes).sum();
+            self.client.hold(Kept::Rows, kept);
         }
         self.sit_for_single(&group).await?;
         let primary = Sniffed {
@@ -54,6 +57,7 @@ impl Session {
         let held = !self.pins.is_empty();
         let mut used = Used::new(self.active_seat(), lease, held);
         let filled = self.fill(&mut used, gather, rows).await;
+        self.client.hold(Kept::Rows, 0);
         if let Err(failure) = filled {
             return Err(self.undo_gather(used, gather, failure).await?);
         }
@@ -110,6 +114,7 @@ impl Session {
             ids: Vec::new(),
         };
         self.may_fan_out(&fanout)?;
+        self.watch_shards(&fanout.parts);
         let none = Binding {
             values: Vec::new(),
             state: self.state.clone(),

@@ -173,6 +173,7 @@ impl Session {
                 checked: self.group.epoch(),
             },
         );
+        self.hold_statements();
         let mut out = Output::new(&self.client, usize::MAX);
         out.packet(&ok.encode(self.capabilities));
         let parameters = vec![parameter(); parameters];
@@ -234,17 +235,6 @@ impl Session {
         self.tell_outcome(outcome)
     }
 
-    pub(super) fn tell_outcome(&mut self, outcome: Result<(), Told>) -> Result<(), End> {
-        match outcome {
-            Ok(()) => Ok(()),
-            Err(Told::End(end)) => Err(end),
-            Err(Told::Error(error)) => {
-                self.tell(&error);
-                Ok(())
-            }
-        }
-    }
-
     async fn execute_planned(&mut self, command: Command) -> Result<(), Told> {
         let id = statement_id(&command).map_or(0, |id| self.statements.resolve(id));
         let capabilities = self.server_capabilities();
@@ -252,10 +242,12 @@ impl Session {
             return Err(error::unknown_statement_handler(id, "mysqld_stmt_execute").into());
         };
         let (text, sniffed) = (statement.text.clone(), statement.sniffed);
-        if !statement.sharded {
+        let (sharded, failed) = (statement.sharded, statement.failed.clone());
+        self.watch_statement(sniffed.verb, &text);
+        if !sharded {
             return self.execute_home(command, &sniffed, &text).await;
         }
-        if let Some(error) = statement.failed.clone() {
+        if let Some(error) = failed {
             return Err(error.into());
         }
         self.check_policies(&text, true)?;
@@ -327,7 +319,10 @@ impl Session {
                 };
                 self.execute_part(&part, sniffed, binding).await
             }
-            Planned::Plan(Plan::Single(part)) => self.execute_part(&part, sniffed, binding).await,
+            Planned::Plan(Plan::Single(part)) => {
+                self.watch_shards(std::slice::from_ref(&part));
+                self.execute_part(&part, sniffed, binding).await
+            }
             Planned::Plan(Plan::Fanout(fanout)) => {
                 self.fanout(&fanout, sniffed, Some(binding)).await
             }

@@ -36,7 +36,7 @@ impl Session {
         let error = match failure {
             Failure::Refused { error, .. } => error,
             Failure::Client => return Told::End(End::ClientGone),
-            Failure::Stopped => error::query_interrupted(),
+            Failure::Stopped => self.stopped_error(),
             Failure::Overdue => error::execution_time_exceeded(self.dialect.mariadb),
             Failure::OverLimit { by_rows } => self.result_is_cut(by_rows),
             Failure::Merge(cause) => error::own(&cause.to_string()),
@@ -55,6 +55,17 @@ impl Session {
             }
         };
         Told::Error(error)
+    }
+
+    pub(super) fn tell_outcome(&mut self, outcome: Result<(), Told>) -> Result<(), End> {
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Told::End(end)) => Err(end),
+            Err(Told::Error(error)) => {
+                self.tell(&error);
+                Ok(())
+            }
+        }
     }
 
     /// Status flags for a reply of the proxy's own.

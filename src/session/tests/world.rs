@@ -241,6 +241,7 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
 
 fn user() -> Arc<User> {
     Arc::new(User {
+        memory: Arc::default(),
         config: config::User {
             name: "app".into(),
             secret: Secret::Plain(PASSWORD.into()),

@@ -63,6 +63,12 @@ fn of_proxy(proxy: &Proxy) -> Rows {
         row("lease_timeout_ms", &milliseconds(proxy.lease_timeout)),
         row("drain_timeout_ms", &milliseconds(proxy.drain_timeout)),
         row("high_water_bytes", &proxy.high_water),
+        row("memory_limit_bytes", &optional(&proxy.memory.limit)),
+        row(
+            "memory_high_water_percent",
+            &proxy.memory.high_water_percent,
+        ),
+        row("connection_memory_bytes", &proxy.memory.connection),
         row("busy_poll_us", &proxy.busy_poll.as_micros()),
         row("max_allowed_packet", &proxy.max_allowed_packet),
         row("server_max_age_s", &proxy.server_max_age.as_secs()),
@@ -202,6 +208,7 @@ fn of_limits(limits: &ProcessLimits, rows: &mut Rows) {
         "idle_transaction_timeout_ms",
         ms(limits.each.idle_transaction_timeout),
     );
+    row("max_memory_bytes", optional(&limits.each.max_memory));
 }
 
 fn list<T: Display>(items: &[T]) -> String {

@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 18] = [
+const COMMANDS: [(&str, &str); 19] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -20,6 +20,10 @@ const COMMANDS: [(&str, &str); 18] = [
         "counters, summed and by worker; alarms",
     ),
     ("SHOW WORKERS", "worker threads, and whether they answer"),
+    (
+        "SHOW MEMORY",
+        "where the process's memory is: by kind, worker, user; the connections that hold the most",
+    ),
     (
         "SHOW LATENCY",
         "turn times: 50, 95, 99, 99.9 percent, largest, in milliseconds",

@@ -9,6 +9,7 @@ mod jobs;
 mod kill;
 mod latency;
 mod limits;
+mod memory;
 mod pools;
 mod reload;
 mod servers;
@@ -69,6 +70,8 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
         limits::show(handle).await
     } else if is("show workers") {
         workers::run(handle).await
+    } else if is("show memory") {
+        memory::run(handle).await
     } else if is("show latency") {
         latency::run(handle).await
     } else if is("reload") {

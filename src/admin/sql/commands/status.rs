@@ -10,7 +10,7 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 37] = counters![
+const COUNTERS: [Counter; 40] = counters![
     clients,
     clients_accepted,
     clients_refused,
@@ -48,6 +48,9 @@ const COUNTERS: [Counter; 37] = counters![
     buffers_spilled,
     ring_enters,
     ring_events,
+    memory_pressed,
+    memory_evictions,
+    heap_bytes,
 ];
 
 pub fn run(handle: &Handle, rest: &str) -> Answer {
