@@ -42,12 +42,6 @@ impl Aborter {
         not_send: PhantomData,
     };
 
-    /// None: the socket is gone.
-    pub(super) fn slot(self, driver: &Driver) -> Option<&Slot> {
-        let slot = driver.slots.get(self.index as usize)?;
-        (slot.generation == self.generation && !slot.released).then_some(slot)
-    }
-
     pub fn abort(self) {
         driver::try_with(|driver| {
             if self.slot(driver).is_some() {

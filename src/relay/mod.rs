@@ -96,8 +96,8 @@ pub struct Relay<'a> {
     tracker: Tracker,
     /// Received and not yet looked at.
     pending: Option<Buf>,
-    /// Long packets are being moved inside the kernel.
-    splice: Option<Splice>,
+    /// Long packets are being moved inside the kernel. Boxed: most replies have none, and a turn is small.
+    splice: Option<Box<Splice>>,
 }
 
 impl<'a> Relay<'a> {
@@ -241,13 +241,13 @@ impl<'a> Relay<'a> {
             self.splice = None;
         } else if self.splice.is_none() {
             let between = self.client.map(|client| Splice::begin(self.server, client));
-            self.splice = between.flatten();
+            self.splice = between.flatten().map(Box::new);
         }
     }
 
     /// The next bytes are of a long packet's body, and all that was received before them is passed on.
     fn can_move(&self) -> bool {
-        let quiet = |splice: &Splice| splice.is_quiet();
+        let quiet = |splice: &Box<Splice>| splice.is_quiet();
         self.tracker.ahead() > 0
             && self.pending.is_none()
             && self.splice.as_ref().is_some_and(quiet)

@@ -78,9 +78,10 @@ fn an_idle_client_costs_little_memory() {
     // what a turn needs is lent to it: between turns a task has next to nothing
     let task = future_size(super::serve);
     assert!(task <= 320, "a session's task has {task} bytes");
-    // as large as the largest turn: rare steps are boxed while they last
+    // as large as the largest turn: rare steps are boxed while they last. Lent to those that run, not to idle clients,
+    // and copied once a turn
     let turn = turn_size(super::Session::turn);
-    assert!(turn <= 1200, "a turn has {turn} bytes");
+    assert!(turn <= 1280, "a turn has {turn} bytes");
     let session = std::mem::size_of::<super::Session>();
     assert!(session <= 416, "a session has {session} bytes");
     println!("task {task}, turn {turn}, session {session}");
