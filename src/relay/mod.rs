@@ -247,10 +247,8 @@ impl<'a> Relay<'a> {
 
     /// The next bytes are of a long packet's body, and all that was received before them is passed on.
     fn can_move(&self) -> bool {
-        let quiet = |splice: &Box<Splice>| splice.is_quiet();
-        self.tracker.ahead() > 0
-            && self.pending.is_none()
-            && self.splice.as_ref().is_some_and(quiet)
+        let quiet = self.splice.as_ref().is_some_and(|splice| splice.is_quiet());
+        quiet && self.tracker.ahead() > 0 && self.pending.is_none()
     }
 
     fn poll_move(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {

@@ -5,6 +5,7 @@
 //! made to fit, passes the reply through ([`crate::relay`]), and learns from its end what the session's
 //! state is now. `turn.rs` holds the steps that all commands share; each family of commands is a file.
 mod admission;
+mod answer;
 mod arrival;
 mod change_user;
 mod collation;
@@ -41,6 +42,7 @@ mod turn;
 mod user_variables;
 mod watch;
 
+use answer::{eof_packet, error_packet, ok_packet, OF_THE_SESSION};
 pub use sharded::{explain_for, resume_job, RouteAnswer, RouteQuestion};
 
 use crate::backend::{initial_state, Account, Lease, PoolRef, State};
@@ -50,7 +52,6 @@ use crate::relay::{Closed, Command, Fault, Inbox};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, ServerId, Snapshot, User};
 use crate::wire::compressed::{self, Algorithm};
-use crate::wire::packet::frame;
 use crate::wire::{error, reply, status};
 use login::{Dialogue, LoggedIn, Refused, SessionToken};
 use pins::Pins;
@@ -449,55 +450,4 @@ impl Session {
         self.sharded = None;
         self.client.close().await;
     }
-
-    /// Sends an error as the whole reply to the running command. A command that was not read to its end ends
-    /// the session with it.
-    fn tell(&mut self, error: &reply::Err) {
-        self.watch_error(error.code);
-        self.shared.stats.turns_failed.add(1);
-        self.send(error_packet(error, 1));
-    }
-
-    /// Sends an OK as the whole reply to the running command.
-    fn tell_ok(&mut self) {
-        self.send(ok_packet(self.status, self.capabilities, 1));
-    }
-
-    /// Queues a packet of the proxy's own for the client.
-    fn send(&self, packet: Buf) {
-        self.shared.stats.bytes_to_clients.add(packet.len() as u64);
-        self.client.send(packet);
-    }
-}
-
-/// Status flags that are not about the last statement only.
-const OF_THE_SESSION: u16 = status::IN_TRANS
-    | status::AUTOCOMMIT
-    | status::NO_BACKSLASH_ESCAPES
-    | status::IN_TRANS_READONLY
-    | status::ANSI_QUOTES;
-
-/// A framed ERR packet.
-fn error_packet(error: &reply::Err, sequence: u8) -> Buf {
-    let mut out = Vec::new();
-    frame(&error.encode(), sequence, &mut out);
-    Buf::from_vec(out)
-}
-
-/// A framed OK packet without rows, ids or warnings.
-fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
-    let ok = reply::Ok {
-        status: status & OF_THE_SESSION,
-        ..reply::Ok::default()
-    };
-    let mut out = Vec::new();
-    frame(&ok.encode(capabilities), sequence, &mut out);
-    Buf::from_vec(out)
-}
-
-/// A framed EOF packet.
-fn eof_packet(status: u16, sequence: u8) -> Buf {
-    let mut out = Vec::new();
-    frame(&reply::eof(0, status & OF_THE_SESSION), sequence, &mut out);
-    Buf::from_vec(out)
 }
