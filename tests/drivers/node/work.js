@@ -14,9 +14,11 @@ function shown(value) {
   if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
   if (typeof value === 'string' && value.length > 500) return `string[${value.length}]${md5(value)}`;
   if (typeof value === 'bigint') return `bigint:${value}`;
-  if (typeof value === 'object') return `{${Object.entries(value).filter(([k]) => k !== 'meta').map(([k, v]) => `${k}: ${shown(v)}`).join(', ')}}`;
+  if (typeof value === 'object') return `{${Object.entries(value).filter(([k]) => k !== 'meta').map(([k, v]) => `${k}: ${shown(inOrder(k, v))}`).join(', ')}}`;
   return `${typeof value}:${typeof value === 'string' ? JSON.stringify(value) : String(value)}`;
 }
+// a server reports the variables that a statement changed in the order of its hash table, which the connection's list decides
+const inOrder = (key, value) => (key === 'systemVariables' && value ? Object.fromEntries(Object.entries(value).sort()) : value);
 const md5 = (data) => crypto.createHash('md5').update(data).digest('hex');
 const out = (label, ...values) => process.stdout.write(`${label} ${values.map(shown).join(' ')}\n`);
 const error = (label, e) => process.stdout.write(`${label} error ${e.errno} ${e.sqlState} ${e.code} ${text(e)}\n`);
