@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// How long the thread sleeps when there is nothing to do.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Where nothing is written down, looks are further apart after so many that found nothing: each is a wake-up.
+const SETTLED: u32 = 50;
+const LONG_PAUSE: Duration = Duration::from_millis(200);
 /// Records of one worker in a row.
 const BATCH: usize = 1024;
 /// At the end of the process, what is queued may still be delivered for so long.
@@ -40,14 +43,19 @@ pub enum Order {
 pub fn run(readers: Vec<Reader>, orders: Receiver<Order>) {
     let mut journal = Journal::default();
     let mut record = Vec::new();
+    let mut idle = 0u32;
     loop {
-        let order = orders.recv_timeout(PAUSE);
+        let soon = idle < SETTLED || journal.writes();
+        let order = orders.recv_timeout(if soon { PAUSE } else { LONG_PAUSE });
         match order {
             Ok(Order::Settings(watching, snapshot)) => journal.change(watching, snapshot),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        while journal.pass(&readers, &mut record) {}
+        idle = idle.saturating_add(1);
+        while journal.pass(&readers, &mut record) {
+            idle = 0;
+        }
     }
     let until = Instant::now() + LAST;
     loop {
@@ -86,6 +94,11 @@ struct Journal {
 }
 
 impl Journal {
+    /// There is somewhere for records to go, so that many may come at once.
+    fn writes(&self) -> bool {
+        self.audit.is_some() || self.slow.is_some() || self.sender.is_some()
+    }
+
     fn change(&mut self, watching: Arc<Watching>, snapshot: Arc<Snapshot>) {
         let audit = &watching.audit;
         let open = |old: Option<RotatingFile>, path: &Option<std::path::PathBuf>, bytes, keep| {
