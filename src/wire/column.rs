@@ -23,6 +23,9 @@ pub mod kind {
     pub const BIT: u8 = 0x10;
     pub const JSON: u8 = 0xf5;
     pub const NEWDECIMAL: u8 = 0xf6;
+    /// From here on: BLOBs of all sizes, VAR_STRING, STRING.
+    pub const TINY_BLOB: u8 = 0xf9;
+    pub const STRING: u8 = 0xfe;
 }
 
 /// Column flags.
@@ -138,6 +141,11 @@ impl Column {
         out.extend_from_slice(&self.flags.to_le_bytes());
         out.extend_from_slice(&[self.decimals, 0, 0]);
         out
+    }
+
+    /// Bytes without a collation, of whatever length.
+    pub fn is_bytes(&self) -> bool {
+        (kind::TINY_BLOB..=kind::STRING).contains(&self.kind) && self.collation == BINARY
     }
 
     pub fn is_unsigned(&self) -> bool {
