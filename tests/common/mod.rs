@@ -16,6 +16,7 @@ pub mod general_log;
 pub mod mysql_pair;
 pub mod process;
 pub mod proxy;
+pub mod random;
 pub mod raw;
 pub mod reply;
 pub mod server;
@@ -106,6 +107,15 @@ pub fn code(error: &mysql::Error) -> u16 {
         mysql::Error::MySqlError(e) => e.code,
         other => panic!("not a server's error: {other}"),
     }
+}
+
+/// User and text of what a server runs now. (MariaDB 10.11 can crash in COUNT(*) over information_schema.PROCESSLIST.)
+pub fn processes(root: &mut mysql::Conn) -> Vec<(String, String)> {
+    let mut all = rows(root, "SHOW FULL PROCESSLIST");
+    let field = |row: &mut Vec<String>, at: usize| row.get_mut(at).map(std::mem::take);
+    all.iter_mut()
+        .filter_map(|row| Some((field(row, 1)?, field(row, 7)?)))
+        .collect()
 }
 
 /// The first column of the first row, as text; "NULL" for NULL, "" without a row.

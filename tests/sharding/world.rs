@@ -126,6 +126,12 @@ impl World {
         (0..PLAIN).map(|at| self.servers.ask(at, sql)).collect()
     }
 
+    /// User and text of what runs on each group's server.
+    pub fn processes(&self) -> Vec<Vec<(String, String)>> {
+        let of = |at| common::processes(&mut self.servers.root(at));
+        (0..PLAIN).map(of).collect()
+    }
+
     /// The same statement on both.
     pub fn both(&self, sql: &str) {
         for mut conn in [self.umpire(), self.direct()] {
@@ -150,13 +156,15 @@ impl Servers {
         }
     }
 
-    fn ask(&self, at: usize, sql: &str) -> String {
+    fn root(&self, at: usize) -> mysql::Conn {
         match self {
-            Servers::MariaDb(clusters) => clusters[at].primary().ask(sql),
-            Servers::MySql(servers) => {
-                common::scalar(&mut servers.try_root(at).expect("root"), sql)
-            }
+            Servers::MariaDb(clusters) => clusters[at].primary().root(),
+            Servers::MySql(servers) => servers.try_root(at).expect("root"),
         }
+    }
+
+    fn ask(&self, at: usize, sql: &str) -> String {
+        common::scalar(&mut self.root(at), sql)
     }
 
     /// The tables of one server.
