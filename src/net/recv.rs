@@ -19,7 +19,7 @@ impl Driver {
     pub(super) fn arm_recv(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let wanted = !slot.paused
-            && !slot.held
+            && !slot.spliced
             && !slot.ended
             && slot.error == 0
             && (!slot.released || slot.lingering);
@@ -54,7 +54,7 @@ impl Driver {
         if last {
             self.arm_recv(index);
             let slot = &mut self.slots[index as usize];
-            if slot.held {
+            if slot.spliced {
                 wake(&mut slot.recv_waker, &mut self.woken);
             }
         }
@@ -195,7 +195,7 @@ impl Driver {
             Poll::Ready(Ok(None))
         } else if slot.deadline <= self.now {
             Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-        } else if slot.held && !slot.receiving {
+        } else if slot.spliced && !slot.receiving {
             self.read_directly(index, waker)
         } else {
             note_waker(&mut slot.recv_waker, waker);

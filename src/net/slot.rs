@@ -73,7 +73,7 @@ pub(super) struct Slot {
     /// Over the high-water mark: the receive stays off until enough was taken.
     pub(super) paused: bool,
     /// A splice reads it: the receive stays off until that is over.
-    pub(super) held: bool,
+    pub(super) spliced: bool,
     /// From how many received bytes on the kernel calls it readable.
     pub(super) enough: i32,
     /// Bytes for it wait in a splice's pipe.
@@ -128,7 +128,7 @@ impl Slot {
             awaiting: false,
             cancelling: false,
             paused: false,
-            held: false,
+            spliced: false,
             enough: 1,
             piped: false,
             bulk: false,

@@ -131,14 +131,14 @@ impl Driver {
     }
 
     fn hold_recv(&mut self, index: u32) {
-        self.slots[index as usize].held = true;
+        self.slots[index as usize].spliced = true;
         self.cancel_recv(index);
         // splice(2) waits for a socket's bytes unless the descriptor says not to
         self.set_nonblocking(index, true);
     }
 
     fn resume_recv(&mut self, index: u32) {
-        if std::mem::take(&mut self.slots[index as usize].held) {
+        if std::mem::take(&mut self.slots[index as usize].spliced) {
             self.set_nonblocking(index, false);
             self.set_enough(index, 1);
             self.arm_recv(index);

@@ -5,6 +5,7 @@ use crate::wire::packet::frame;
 use crate::wire::status;
 use crate::wire::{command, error};
 use std::cell::Cell;
+use std::future::Future;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
@@ -393,6 +394,31 @@ fn long_packets_arrive_byte_for_byte_beside_short_ones() {
         }
         assert_eq!(arrived.get(), Some(true));
         assert!(crate::net::stats().splices > 0);
+    });
+}
+
+#[test]
+fn a_long_packet_leaves_the_worker_to_others_after_each_step() {
+    run(|| async {
+        let (server, server_end) = tcp_pair();
+        let (client, client_end) = tcp_pair();
+        crate::net::spawn(async move { while let Ok(Some(_)) = client_end.recv().await {} });
+        server_end.send(Buf::from_vec(long_rows()));
+        let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
+        let (mut done, mut most) = (false, 0);
+        {
+            let mut passing = std::pin::pin!(relay.run());
+            poll_fn(|cx| {
+                let before = crate::net::stats().splices;
+                let progress = passing.as_mut().poll(cx);
+                most = most.max(crate::net::stats().splices - before);
+                progress.map(|progress| done = matches!(progress, Ok(Progress::Done)))
+            })
+            .await;
+        }
+        assert!(done);
+        // into the pipe and out of it
+        assert_eq!(most, 2);
     });
 }
 

@@ -157,33 +157,3 @@ fn there_is_no_way_to_or_from_a_unix_socket() {
         assert!(Splice::begin(&local, &near).is_none());
     });
 }
-
-#[test]
-fn a_stream_that_is_moved_lets_others_have_their_turn() {
-    testing::run(|| async {
-        const BODY: usize = 32 << 20;
-        let (server_end, server, client, client_end) = way().await;
-        let (near, far) = pair().await;
-        spawn(echo(far));
-        let body = vec![1; BODY];
-        let sender = send_all(&server_end, &body, 1 << 20);
-        let proxy = async {
-            let mut splice = Splice::begin(&server, &client).unwrap();
-            pass(&mut splice, &server, &client, BODY)
-                .await
-                .expect("passed");
-        };
-        let light = async {
-            for round in 0..100 {
-                let message = pattern(200, round);
-                near.send(Buf::from_vec(message.clone()));
-                assert_eq!(receive_exactly(&near, 200).await, message);
-            }
-        };
-        both(
-            both(sender, proxy),
-            both(receive_exactly(&client_end, BODY), light),
-        )
-        .await;
-    });
-}
