@@ -3,49 +3,11 @@
 # and a table of what went where. Everything runs on 127.0.0.1 in a temporary folder and is stopped again.
 # Settings: DEMO_SECONDS (10), DEMO_THREADS (8), UMPIRE (a binary; absent: the release build is made).
 set -euo pipefail
-umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
-PATH=$PATH:/usr/sbin
 seconds=${DEMO_SECONDS:-10} threads=${DEMO_THREADS:-8}
-cluster=tests/servers/cluster.sh
-dir=$(mktemp -d /tmp/umpire-demo-XXXXXX)
-proxy=''
-started=$(date +%s)
+what=demo ports=6
+. demo/lib.sh
 
-say() { printf '[%3d s] %s\n' $(($(date +%s) - started)) "$*"; }
-
-finish() {
-  local status=$?
-  [ -z "$proxy" ] || kill "$proxy" 2>/dev/null || true
-  [ -z "$proxy" ] || wait "$proxy" 2>/dev/null || true
-  $cluster stop "$dir/servers" || true
-  if [ $status = 0 ]; then rm -rf "$dir"; else echo "The demo failed; its files are in $dir" >&2; fi
-  exit $status
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-free_base() { # five free ports in a row
-  local base port
-  for base in $(seq 23306 10 24306); do
-    for port in $(seq "$base" $((base + 5))); do
-      if listening "$port"; then continue 2; fi
-    done
-    echo "$base"; return
-  done
-  echo "no free ports between 23306 and 24311" >&2; return 1
-}
-
-umpire=${UMPIRE:-}
-if [ -z "$umpire" ]; then
-  say "building umpire (release; a few minutes the first time)"
-  command -v cargo >/dev/null || { echo "cargo is missing: install a Rust toolchain (https://rustup.rs)" >&2; exit 1; }
-  cargo build --release --locked
-  umpire=${CARGO_TARGET_DIR:-target}/release/umpire
-fi
-
-base=$(free_base)
 say "starting a primary and two replicas on 127.0.0.1:$base, $((base + 1)), $((base + 2))"
 mkdir -p "$dir/servers"
 $cluster mariadb "$dir/servers" "$base" 3

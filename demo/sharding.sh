@@ -3,55 +3,16 @@
 # through Umpire. Everything runs on 127.0.0.1 in a temporary folder and is stopped again.
 # Settings: DEMO_ROWS (20000), UMPIRE (a binary; absent: the release build is made).
 set -euo pipefail
-umask 077     # the configuration holds passwords
 cd "$(dirname "$0")/.."
-PATH=$PATH:/usr/sbin
 rows=${DEMO_ROWS:-20000}
-cluster=tests/servers/cluster.sh
-dir=$(mktemp -d /tmp/umpire-demo-XXXXXX)
-proxy=''
-started=$(date +%s)
+what=sharding ports=4
+. demo/lib.sh
 
-say() { printf '\n[%3d s] %s\n' $(($(date +%s) - started)) "$*"; }
-
-finish() {
-  local status=$?
-  [ -z "$proxy" ] || kill "$proxy" 2>/dev/null || true
-  [ -z "$proxy" ] || wait "$proxy" 2>/dev/null || true
-  $cluster stop "$dir/one" || true
-  $cluster stop "$dir/two" || true
-  if [ $status = 0 ]; then rm -rf "$dir"; else echo "The demo failed; its files are in $dir" >&2; fi
-  exit $status
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-free_base() { # four free ports in a row
-  local base port
-  for base in $(seq 24406 10 25406); do
-    for port in $(seq "$base" $((base + 3))); do
-      if listening "$port"; then continue 2; fi
-    done
-    echo "$base"; return
-  done
-  echo "no free ports between 24406 and 25409" >&2; return 1
-}
-
-umpire=${UMPIRE:-}
-if [ -z "$umpire" ]; then
-  say "building umpire (release; a few minutes the first time)"
-  command -v cargo >/dev/null || { echo "cargo is missing: install a Rust toolchain (https://rustup.rs)" >&2; exit 1; }
-  cargo build --release --locked
-  umpire=${CARGO_TARGET_DIR:-target}/release/umpire
-fi
-
-base=$(free_base)
 sql=$((base + 2)) admin=$((base + 3))
 say "starting two servers that know nothing of each other, on 127.0.0.1:$base and :$((base + 1))"
-mkdir -p "$dir/one" "$dir/two"
-$cluster mariadb "$dir/one" "$base" 1
-$cluster mariadb "$dir/two" $((base + 1)) 1
+mkdir -p "$dir/servers-one" "$dir/servers-two"
+$cluster mariadb "$dir/servers-one" "$base" 1
+$cluster mariadb "$dir/servers-two" $((base + 1)) 1
 
 cat >"$dir/umpire.toml" <<TOML
 [proxy]
