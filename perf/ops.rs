@@ -85,20 +85,7 @@ fn remembered() -> Box<dyn FnMut()> {
 /// A point select under six rules of which it meets none.
 fn judged() -> Box<dyn FnMut()> {
     let rule = |change: fn(&mut Policy)| {
-        let mut rule = Policy {
-            name: "p".into(),
-            users: Vec::new(),
-            action: Action::Deny,
-            kinds: 0,
-            digests: Vec::new(),
-            tables: Vec::new(),
-            full_table_select: false,
-            no_where: false,
-            multi_statement: false,
-            opaque: false,
-            allow_list: None,
-            known: Arc::default(),
-        };
+        let mut rule = Policy::of_everything("p", Action::Deny);
         change(&mut rule);
         rule
     };

@@ -44,6 +44,24 @@ pub struct TableName {
 }
 
 impl Policy {
+    /// One that names nothing yet, and so matches every statement of everyone.
+    pub fn of_everything(name: &str, action: Action) -> Policy {
+        Policy {
+            name: name.into(),
+            users: Vec::new(),
+            action,
+            kinds: 0,
+            digests: Vec::new(),
+            tables: Vec::new(),
+            full_table_select: false,
+            no_where: false,
+            multi_statement: false,
+            opaque: false,
+            allow_list: None,
+            known: Arc::default(),
+        }
+    }
+
     pub fn is_for(&self, user: &str) -> bool {
         self.users.is_empty() || self.users.iter().any(|name| name == user)
     }

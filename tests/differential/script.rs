@@ -1,4 +1,5 @@
 //! Random sessions: the same seed means the same script everywhere.
+pub use crate::common::random::Random;
 use crate::common::Login;
 use crate::statements::*;
 use umpire::wire::capabilities as cap;
@@ -8,25 +9,6 @@ pub const LANES: u64 = 4;
 const STEPS: u64 = 40;
 /// Bytes of filler in large statements.
 pub const FILLER: usize = 300_000;
-
-/// splitmix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-    pub fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 #[derive(Debug, Clone)]
 pub enum Step {

@@ -35,20 +35,7 @@ pub fn sniff(data: &[u8]) {
 }
 
 fn rule(change: impl FnOnce(&mut Policy)) -> Policy {
-    let mut policy = Policy {
-        name: "p".into(),
-        users: Vec::new(),
-        action: Action::Deny,
-        kinds: 0,
-        digests: Vec::new(),
-        tables: Vec::new(),
-        full_table_select: false,
-        no_where: false,
-        multi_statement: false,
-        opaque: false,
-        allow_list: None,
-        known: Default::default(),
-    };
+    let mut policy = Policy::of_everything("p", Action::Deny);
     change(&mut policy);
     policy
 }

@@ -1,26 +1,12 @@
 //! Random rows and plans against a merge that keeps everything in memory.
+use super::splitmix::Random;
 use super::world::{column, decimal, merged, Text};
 use crate::plan::{Aggregate, Column as Place, Compare, Grouping, Merge, SortKey};
 use crate::wire::column::{kind, Column};
 use std::cmp::Ordering;
 
-/// splitmix64
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-    pub fn wide(&mut self) -> i128 {
-        i128::from(self.next() as i64) << 64 | i128::from(self.next())
-    }
+pub fn wide(random: &mut Random) -> i128 {
+    i128::from(random.next() as i64) << 64 | i128::from(random.next())
 }
 
 /// a BIGINT, d DECIMAL(.., 2), t bytes: few different values each, some NULL.
