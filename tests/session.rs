@@ -645,6 +645,33 @@ fn change_user_and_reset_leave_nothing_of_the_session() {
 }
 
 #[test]
+fn a_reset_keeps_the_schema_but_not_its_collation_as_on_the_server() {
+    let proxy = small_pool();
+    let (mut client, mut direct) = (proxy.client(), Cluster::shared().direct());
+    let mut neighbour = proxy.client();
+    let ask = "SELECT DATABASE(), @@collation_database, @@character_set_database";
+    direct
+        .query_drop("CREATE DATABASE koi CHARACTER SET koi8r")
+        .expect("CREATE");
+    neighbour.query_drop("USE koi").expect("USE");
+    for step in ["USE koi", "", "SET CHARACTER SET cp1251", "USE koi"] {
+        for conn in [&mut client, &mut direct] {
+            match step {
+                "" => conn.reset().expect("COM_RESET_CONNECTION"),
+                sql => conn.query_drop(sql).expect(sql),
+            }
+        }
+        for _ in 0..4 {
+            let sql = format!("{ask}, @@collation_connection");
+            assert_eq!(rows(&mut client, &sql), rows(&mut direct, &sql), "{step}");
+            let of_the_neighbour = rows(&mut neighbour, ask);
+            assert_eq!(of_the_neighbour, [["koi", "koi8r_general_ci", "koi8r"]]);
+        }
+    }
+    direct.query_drop("DROP DATABASE koi").expect("DROP");
+}
+
+#[test]
 fn every_statement_runs_as_its_own_account() {
     let proxy = small_pool();
     let mut app = proxy.client();

@@ -19,6 +19,10 @@ pub const CHARACTER_SETS: [&[u8]; 4] = [
 /// … COLLATE, whose number column definitions carry. Absent: the character set's default.
 pub const RESULTS_COLLATION: &[u8] = b"collation_results";
 
+/// Not a variable of any server: COM_RESET_CONNECTION kept the schema, but not its collation. Until the next USE
+/// @@collation_database, which LOAD DATA and SET CHARACTER SET go by, is the global one.
+pub(super) const SCHEMA_AFTER_RESET: &[u8] = b"schema_after_reset";
+
 /// Session state that can be replayed on a connection by statements: schema and session variables that
 /// differ from what a new connection has. Interned per worker: equal states are one `Rc`, so that
 /// "this connection already fits" is one pointer comparison.
@@ -42,11 +46,26 @@ pub type Variable = (Box<[u8]>, Box<[u8]>);
 impl State {
     /// The same with another schema; an empty name: none is selected (the tracker's report after DROP DATABASE).
     pub fn with_schema(&self, schema: &[u8]) -> State {
-        let schema = (!schema.is_empty()).then(|| schema.into());
-        State {
-            schema,
-            ..self.clone()
+        let mut next = self.clone();
+        next.schema = (!schema.is_empty()).then(|| schema.into());
+        next.variables
+            .retain(|(name, _)| name.as_ref() != SCHEMA_AFTER_RESET);
+        next
+    }
+
+    /// The same with the schema that a client kept over its COM_RESET_CONNECTION to a MariaDB.
+    pub fn with_schema_after_reset(&self, schema: Option<Box<[u8]>>) -> State {
+        let mut next = self.clone();
+        if schema.is_some() {
+            next.put(SCHEMA_AFTER_RESET, b"");
         }
+        next.schema = schema;
+        next
+    }
+
+    /// Whether COM_RESET_CONNECTION has left the schema without its collation.
+    pub(super) fn is_after_reset(&self) -> bool {
+        self.variable(SCHEMA_AFTER_RESET).is_some()
     }
 
     /// The same with user variables that were set to literals: name and expression.

@@ -1,5 +1,7 @@
 //! From the state a connection has to the state a session wants: how far, and by which commands.
-use super::state::{character_set_of, State, CHARACTER_SETS, RESULTS_COLLATION};
+use super::state::{
+    character_set_of, State, CHARACTER_SETS, RESULTS_COLLATION, SCHEMA_AFTER_RESET,
+};
 use crate::wire::{capabilities, command, packet};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -23,12 +25,17 @@ pub fn fit(have: &Rc<State>, want: &Rc<State>) -> Fit {
     if have.schema.is_some() && want.schema.is_none() || lacks_character_sets(have, want) {
         return Fit::Impossible;
     }
-    let schema = usize::from(have.schema != want.schema);
+    let schema = usize::from(needs_use(have, want));
     let variables = usize::from(have.variables != want.variables || have.user != want.user);
     match schema + variables {
         0 => Fit::Exact,
         commands => Fit::Sync(commands),
     }
+}
+
+/// USE also brings back the collation of a schema that a reset has left without it.
+fn needs_use(have: &State, want: &State) -> bool {
+    have.schema != want.schema || have.is_after_reset() && !want.is_after_reset()
 }
 
 /// A character set that `want` does not name has no default to go back to: the handshake decided it.
@@ -61,11 +68,9 @@ pub fn sync_commands_with(
     );
     let mut commands = 0;
     let mut client_changed = false;
-    if let Some(schema) = want
-        .schema
-        .as_deref()
-        .filter(|s| have.schema.as_deref() != Some(s))
-    {
+    let selected;
+    let mut have = have;
+    if let Some(schema) = want.schema.as_deref().filter(|_| needs_use(have, want)) {
         if !schema.is_ascii() && !reads_utf8(have) {
             // The name is read in character_set_client, and we know it in UTF-8.
             query(caps, b"SET @@SESSION.character_set_client=utf8mb4", out);
@@ -77,6 +82,10 @@ pub fn sync_commands_with(
             out.extend_from_slice(schema);
         });
         commands += 1;
+        if have.is_after_reset() {
+            selected = have.with_schema(schema);
+            have = &selected;
+        }
     }
     if have.variables != want.variables || have.user != want.user || client_changed {
         commands += usize::from(set_variables(
@@ -132,7 +141,13 @@ fn set_variables(
                 || client && name == b"character_set_client"
         };
         differences(have, want, |name, value| {
-            if !skips(name, guarded) && !done(name) {
+            if name == SCHEMA_AFTER_RESET {
+                // a USE has taken it away already
+                if value.is_some() {
+                    next(out);
+                    out.extend_from_slice(GLOBAL_COLLATION);
+                }
+            } else if !skips(name, guarded) && !done(name) {
                 next(out);
                 assignment(name, value, want, out);
             }
@@ -144,6 +159,8 @@ fn set_variables(
     }
     any
 }
+
+const GLOBAL_COLLATION: &[u8] = b"@@SESSION.collation_database=@@GLOBAL.collation_database";
 
 /// The collation that only SET NAMES … COLLATE can bring to character_set_results.
 fn names_needed<'a>(have: &State, want: &'a State) -> Option<&'a [u8]> {

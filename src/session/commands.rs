@@ -165,7 +165,11 @@ impl Session {
     /// reset on its way back to the pool.
     fn reset_connection(&mut self) -> Result<(), End> {
         self.clear_session();
-        if !self.dialect.mariadb {
+        if self.dialect.mariadb {
+            let schema = self.state.schema.clone();
+            let state = self.state.with_schema_after_reset(schema);
+            self.state = self.shared.states.intern(state);
+        } else {
             // MySQL goes back to the server's character set, MariaDB to that of the login
             let mut state =
                 crate::backend::initial_state(self.greeting.collation.into(), &self.greeting);

@@ -23,55 +23,56 @@ PATH=$PATH:/usr/sbin
   exit 3
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-PROXY_PORT=$(free_port)
-
-# The suite's client, with every connection of a test sent to $VIA_PORT over TCP. Tests that start several
-# servers connect to the others as they always do.
+# The suite's client, with every connection of a test over TCP. Umpire has the port that the suite knows, and the
+# server the same port on another address, since tests compare @@port with the port that they connect to.
 cat >"$OUT/client" <<'CLIENT'
 #!/bin/bash
 for a in "$@"; do case $a in --defaults-group-suffix=.[2-9]*) exec /usr/bin/mariadb-test "$@" ;; esac; done
-export MASTER_MYPORT=$VIA_PORT   # tests mask this port in what they print
-exec /usr/bin/mariadb-test "$@" --protocol=tcp --host=127.0.0.1 --port="$VIA_PORT"
+exec /usr/bin/mariadb-test "$@" --protocol=tcp --host=127.0.0.1 --port="$MASTER_MYPORT"
 CLIENT
 chmod +x "$OUT/client"
 
 cat >"$OUT/umpire.toml" <<TOML
 [proxy]
-listen = ["127.0.0.1:$PROXY_PORT"]
+listen = ["127.0.0.1:$SERVER_PORT", "[::1]:$SERVER_PORT"]
 # tests wait until the sessions that they have closed are gone from the server: pooled connections go soon
 min_idle = 0
 server_idle_timeout_s = 1
 [[group]]
 name = "main"
-servers = [ { address = "127.0.0.1:$SERVER_PORT", role = "primary" } ]
+servers = [ { address = "127.0.0.2:$SERVER_PORT", role = "primary" } ]
 accounts = "server"
 monitor = { user = "root", password = "", interval_ms = 100 }
 TOML
 chmod 600 "$OUT/umpire.toml"
 
-mtr() { # PORT FOLDER TEST… : mtr starts its server itself, again and again, with what each test asks for
-  local port=$1 folder=$OUT/$2
+mtr() { # FOLDER ADDRESS TEST… : mtr starts its server itself, again and again, with what each test asks for
+  local folder=$OUT/$1 address=$2
   shift 2
   mkdir -p "$folder"
   (
     cd $SUITE
-    MTR_BUILD_THREAD=$THREAD MYSQL_TEST=$OUT/client VIA_PORT=$port perl ./mtr --vardir="$folder/var" --force \
-      --max-test-fail=0 --retry=0 --testcase-timeout="${TESTCASE_MINUTES:-3}" --nocheck-testcases --nowarnings \
-      "$@" </dev/null >"$folder/log" 2>&1
+    MTR_BUILD_THREAD=$THREAD MYSQL_TEST=$OUT/client perl ./mtr --vardir="$folder/var" --force --max-test-fail=0 \
+      --retry=0 --testcase-timeout="${TESTCASE_MINUTES:-3}" --nocheck-testcases --nowarnings \
+      --mysqld=--bind-address="$address" "$@" </dev/null >"$folder/log" 2>&1
   ) || true
   grep -E '\[ (pass|fail|skipped|disabled) ' "$folder/log" |
     sed -E 's/^worker[^ ]* //; s/ +\[ (pass|fail|skipped|disabled) .*/ \1/' | sort -u >"$folder/verdicts"
   grep -q ' ' "$folder/verdicts" || { echo "mtr ran no test:" >&2; tail -5 "$folder/log" >&2; exit 1; }
 }
 
+proxy_when_mtr_has_looked() { # mtr wants its ports free when it begins, and writes this file afterwards
+  for _ in $(seq 600); do [ -e "$OUT/via/var/my.cnf" ] && break; sleep 0.1; done
+  exec "$UMPIRE" --config "$OUT/umpire.toml" >"$OUT/umpire.log" 2>&1 </dev/null
+}
+
 of() { sed -n "s/ $1\$//p" "$OUT/$2/verdicts" | sort -u; }   # VERDICT FOLDER
 
-"$UMPIRE" --config "$OUT/umpire.toml" >"$OUT/umpire.log" 2>&1 </dev/null &
+rm -rf "$OUT/via" "$OUT/direct"
+proxy_when_mtr_has_looked &
 PROXY=$!
 trap 'kill $PROXY 2>/dev/null || true' EXIT
-rm -rf "$OUT/via" "$OUT/direct"
-if [ $# -gt 0 ]; then mtr "$PROXY_PORT" via "$@"; else mtr "$PROXY_PORT" via --suite=main; fi
+if [ $# -gt 0 ]; then mtr via 127.0.0.2 "$@"; else mtr via 127.0.0.2 --suite=main; fi
 kill -0 $PROXY 2>/dev/null || { echo "Umpire has ended:" >&2; tail -5 "$OUT/umpire.log" >&2; exit 1; }
 ! grep -q panicked "$OUT/umpire.log" || { echo "Umpire panicked:" >&2; grep -A5 panicked "$OUT/umpire.log" >&2; exit 1; }
 
@@ -79,7 +80,8 @@ of fail via >"$OUT/failed"
 : >"$OUT/differ"
 if [ -s "$OUT/failed" ]; then
   mapfile -t again < <(sed "s/ '.*//" "$OUT/failed" | sort -u)
-  mtr "$SERVER_PORT" direct "${again[@]}"
+  kill $PROXY && wait $PROXY || true
+  mtr direct 127.0.0.1 "${again[@]}"
   of pass direct | comm -12 - "$OUT/failed" >"$OUT/differ"
 fi
 pass=$(of pass via | wc -l) differ=$(wc -l <"$OUT/differ")

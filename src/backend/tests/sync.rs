@@ -55,6 +55,22 @@ fn equal_states_need_nothing() {
 }
 
 #[test]
+fn a_schema_that_a_reset_kept_lacks_its_collation_until_it_is_used_again() {
+    let shop = utf8().with_schema(b"shop");
+    let kept = utf8().with_schema_after_reset(Some((*b"shop").into()));
+    let crm = utf8().with_schema_after_reset(Some((*b"crm").into()));
+    let global = "3 SET @@SESSION.collation_database=@@GLOBAL.collation_database";
+    assert_eq!(commands(&shop, &kept, false), [global]);
+    assert_eq!(commands(&utf8(), &kept, false), ["2 shop", global]);
+    assert_eq!(commands(&crm, &kept, false), ["2 shop", global]);
+    assert_eq!(commands(&kept, &shop, false), ["2 shop"]);
+    assert_eq!(commands(&crm, &shop, false), ["2 shop"]);
+    assert_eq!(kept.with_schema(b"shop"), shop);
+    assert_eq!(utf8().with_schema_after_reset(None), utf8());
+    assert_eq!(fit(&Rc::new(kept), &Rc::new(shop)), Fit::Sync(2));
+}
+
+#[test]
 fn a_schema_is_selected_by_init_db() {
     let want = utf8().with_schema(b"shop");
     assert_eq!(commands(&utf8(), &want, false), ["2 shop"]);
