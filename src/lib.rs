@@ -6,7 +6,7 @@
 //! | module | job | may use |
 //! |---|---|---|
 //! | `main.rs` | arguments, start, signals, stop | all |
-//! | [`admin`] | admin SQL, metrics and health pages (control thread) | control, worker (mailbox), coordination, sniff, route, net (its allocator), wire, topology, observe, config |
+//! | [`admin`] | admin SQL, metrics and health pages (control thread) | control, worker (mailbox), coordination, sniff, route, throttle (failed logins), net (its allocator), wire, topology, observe, config |
 //! | [`control`] | own thread (tokio): health, reload, publishes the topology | worker (mailbox), coordination, net (its allocator), wire, topology, observe, config |
 //! | [`worker`] | executor, accept, owns sessions and pools | session, coordination, backend, net, topology, throttle, observe, config |
 //! | [`session`] | one client: login, turn loop, transaction, prepared statements | everything below |

@@ -6,7 +6,7 @@ use mysql::prelude::Queryable;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use umpire::admin::{serve, Listeners};
 use umpire::config::{self, Config};
 use umpire::control::{Handle, View};
@@ -164,13 +164,16 @@ fn connect(admin: &Admin) -> mysql::Conn {
 }
 
 fn try_connect(admin: &Admin, user: &str, password: &str) -> mysql::Result<mysql::Conn> {
-    let options = mysql::OptsBuilder::new()
+    mysql::Conn::new(options(admin, user, password))
+}
+
+fn options(admin: &Admin, user: &str, password: &str) -> mysql::OptsBuilder {
+    mysql::OptsBuilder::new()
         .ip_or_hostname(Some("127.0.0.1"))
         .tcp_port(admin.sql.port())
         .user(Some(user))
         .pass(Some(password))
-        .prefer_socket(false);
-    mysql::Conn::new(options)
+        .prefer_socket(false)
 }
 
 /// Rows as text, NULL as "NULL".
@@ -524,6 +527,56 @@ fn a_wrong_name_or_password_is_denied() {
     assert_eq!(error_code(try_connect(&admin, "boss", "wrong")), 1045);
     assert_eq!(error_code(try_connect(&admin, "other", "sesame")), 1045);
     assert_eq!(error_code(try_connect(&admin, "boss", "")), 1045);
+}
+
+/// One try from an address of this machine: the code of its refusal, 0 when it is let in.
+fn try_from(admin: &Admin, source: [u8; 4], password: &str) -> u16 {
+    let options =
+        options(admin, "boss", password).bind_address(Some(SocketAddr::from((source, 0))));
+    mysql::Conn::new(options).map_or_else(|e| error_code(Err::<(), _>(e)), |_| 0)
+}
+
+#[test]
+fn an_address_whose_logins_fail_has_to_wait_and_no_other_has() {
+    const HERE: [u8; 4] = [127, 0, 0, 1];
+    const THERE: [u8; 4] = [127, 0, 0, 2];
+    let mut view = view();
+    let mut config = config();
+    config.proxy.failed_logins_free = 2;
+    config.proxy.failed_login_delay = Duration::from_millis(200);
+    config.proxy.login_timeout = Duration::from_secs(2);
+    view.config = Arc::new(config);
+    let admin = start(view, vec![]);
+    for _ in 0..2 {
+        assert_eq!(try_from(&admin, HERE, "wrong"), 1045);
+    }
+    let started = Instant::now();
+    for _ in 0..4 {
+        assert_eq!(try_from(&admin, HERE, "wrong"), 1045);
+        assert_eq!(try_from(&admin, THERE, "sesame"), 0);
+    }
+    // 50, 100, 200 and 200
+    assert!(started.elapsed() >= Duration::from_millis(550));
+    // many at once are no way around it: those whose turn is too far away are refused
+    let codes: Vec<u16> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..30)
+            .map(|_| scope.spawn(|| try_from(&admin, HERE, "wrong")))
+            .collect();
+        tries.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert!(
+        codes.iter().all(|code| matches!(code, 1045 | 1129)),
+        "{codes:?}"
+    );
+    assert!(codes.contains(&1129), "{codes:?}");
+    assert_eq!(try_from(&admin, THERE, "sesame"), 0);
+    // a success forgives
+    while try_from(&admin, HERE, "sesame") != 0 {
+        assert!(started.elapsed() < Duration::from_secs(60));
+    }
+    for _ in 0..2 {
+        assert_eq!(try_from(&admin, HERE, "wrong"), 1045);
+    }
 }
 
 #[test]

@@ -293,6 +293,35 @@ fn a_user_over_its_ceiling_loses_its_heaviest_connection_and_no_other_user_does(
 }
 
 #[test]
+fn a_user_cannot_run_far_over_its_ceiling_however_fast_it_is() {
+    needs!(the_proxy);
+    let (cluster, _turn) = field();
+    let proxy = proxy_with(cluster, "", "max_memory_bytes = 4194304");
+    let kept = AtomicU64::new(0);
+    let large = format!("SELECT 1 /* {} */", "y".repeat(60_000));
+    // each keeps what it may until it is ended: much more together than one ceiling, in less than a second
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = RawClient::connect(proxy.port);
+                for _ in 0..400 {
+                    if !matches!(client.try_prepare(&large), Ok(Ok(_))) {
+                        return;
+                    }
+                    kept.fetch_add(large.len() as u64, Relaxed);
+                }
+            });
+        }
+    });
+    let kept = kept.into_inner();
+    println!("{} KB were kept", kept >> 10);
+    assert!(evictions(&proxy) > 0);
+    // those that were ended are counted, too, and there were four
+    assert!(kept < 5 * 4_194_304, "{} KB were kept", kept >> 10);
+    proxy.assert_no_panic();
+}
+
+#[test]
 fn commands_without_end_of_every_kind_stream_through() {
     needs!(the_proxy);
     let (cluster, _turn) = field();
@@ -417,6 +446,56 @@ fn slow_logins_and_garbage_cost_little_and_nobody_else_notices() {
         }
         let grown = wait_for_parts(&proxy);
         assert!(grown < CEILING, "{grown}");
+    });
+}
+
+/// `UMPIRE_SOAK=1` asks for the full numbers.
+fn soak() -> bool {
+    std::env::var_os("UMPIRE_SOAK").is_some_and(|v| v == "1")
+}
+
+#[test]
+fn announcements_slow_logins_and_results_without_an_end_at_once_are_held_off() {
+    needs!(the_proxy);
+    let (cluster, _turn) = field();
+    let proxy = proxy_with(cluster, "", "");
+    let (announcing, slow, endless) = match soak() {
+        true => (10_000, 3_000, 40),
+        false => (400, 120, 8),
+    };
+    besieged(&proxy, || {
+        let mut readers = crowd(&proxy, endless);
+        let sql = b"SELECT REPEAT('x', 1000000) FROM seq_1_to_100000";
+        for client in &mut readers {
+            client.send_command(QUERY, sql).expect("sent");
+        }
+        let mut clients = crowd(&proxy, announcing);
+        println!(
+            "{} KB with all of them idle",
+            resident_bytes(proxy.pid()) >> 10
+        );
+        for client in &mut clients {
+            drip(client, &ENDLESS);
+            drip(client, b"SELECT '");
+        }
+        let mut logins: Vec<RawClient> = (0..slow)
+            .map(|_| RawClient::open(proxy.port).expect("greeted"))
+            .collect();
+        let piece = vec![b'x'; 10_000];
+        for round in 0..if soak() { 10 } else { 4 } {
+            for client in &mut clients {
+                drip(client, &piece);
+            }
+            // a login that is allowed to be so long, part after part
+            let mut part = 130_000u32.to_le_bytes()[..3].to_vec();
+            part.push(1);
+            part.extend(vec![0; 10_000]);
+            for client in &mut logins {
+                drip(client, if round == 0 { &part } else { &piece });
+            }
+        }
+        assert!(proxy.is_alive());
+        drop(readers);
     });
 }
 

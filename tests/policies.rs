@@ -146,6 +146,20 @@ fn a_statement_that_is_prepared_already_is_denied_once_a_policy_says_so() {
 #[test]
 fn a_list_of_statements_is_learnt_from_traffic_and_then_enforced() {
     needs!(the_proxy);
+    learns_and_enforces(ProxyConfig::new(Cluster::shared()), &[2, 3]);
+}
+
+#[test]
+fn on_mysql_a_list_of_statements_is_learnt_and_enforced_as_well() {
+    needs!(the_proxy);
+    let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
+        return;
+    };
+    let servers = vec![(pair.ports[0], "primary"), (pair.ports[1], "replica")];
+    learns_and_enforces(ProxyConfig::for_ports(servers), &[2]);
+}
+
+fn learns_and_enforces(mut config: ProxyConfig, readers: &[u32]) {
     let dir = tempfile::tempdir().expect("a folder");
     let list = dir.path().join("known.txt");
     let policy = |action: &str| {
@@ -153,10 +167,9 @@ fn a_list_of_statements_is_learnt_from_traffic_and_then_enforced() {
             "[[policy]]\nname = \"known\"\naction = \"{action}\"\nusers = [\"app2\"]\nallow_list = {list:?}\n"
         )
     };
-    let mut config = ProxyConfig::new(Cluster::shared());
     config.more = policy("learn");
     let proxy = config.start();
-    proxy.wait_for_readers(&[2, 3]);
+    proxy.wait_for_readers(readers);
     let mut client = proxy.client_as("app2", "app2pw");
     for n in 0..3 {
         client

@@ -404,7 +404,7 @@ struct Driver {
     probe: &'static [&'static str],
 }
 
-const DRIVERS: [Driver; 5] = [
+const DRIVERS: [Driver; 6] = [
     Driver {
         name: "PyMySQL",
         program: "python3",
@@ -445,13 +445,26 @@ const DRIVERS: [Driver; 5] = [
             "--list-modules",
         ],
     },
+    Driver {
+        name: "Go go-sql-driver",
+        program: "go",
+        arguments: &["run"],
+        script: "connect.go",
+        probe: &["list", "github.com/go-sql-driver/mysql"],
+    },
 ];
 
 const CONNECTOR_J: &str = "/usr/share/java/mariadb-java-client.jar";
+/// Where Debian puts packages of Go.
+const GO_PACKAGES: &str = "/usr/share/gocode";
 
 /// Where tests/drivers keeps what it has installed.
+fn drivers_folder() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers")
+}
+
 fn node_modules() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers/node/node_modules")
+    drivers_folder().join("node/node_modules")
 }
 
 impl Driver {
@@ -459,6 +472,9 @@ impl Driver {
         let mut command = Command::new(self.program);
         command
             .env("NODE_PATH", node_modules())
+            .env("GOPATH", GO_PACKAGES)
+            .env("GO111MODULE", "off")
+            .env("GOCACHE", drivers_folder().join("go-cache"))
             .stdin(Stdio::null());
         command
     }
@@ -485,7 +501,7 @@ impl Driver {
 }
 
 #[test]
-fn drivers_of_five_languages_connect_with_a_verified_certificate_and_to_no_other() {
+fn drivers_of_six_languages_connect_with_a_verified_certificate_and_to_no_other() {
     common::needs!(the_proxy);
     let port = shared().port;
     for driver in &DRIVERS {
@@ -707,10 +723,33 @@ fn a_reload_renews_the_certificate_and_drops_nobody_and_a_bad_one_changes_nothin
     files.put("key", "expired.key");
     proxy.reload();
     proxy.wait_for_log("expired on 2021-01-01");
+    let alarms = || proxy.ask_admin("SHOW STATUS LIKE 'alarm.%'");
+    wait_until("it is an alarm", || {
+        let warned = |row: &Vec<String>| row[1].contains("expired on 2021-01-01");
+        alarms().iter().any(warned)
+    });
+    let rows = proxy.ask_admin("SHOW TLS");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(
+        (&*rows[0][0], &*rows[0][2]),
+        ("tls.certificate", "2021-01-01")
+    );
+    assert!(
+        rows[0][3].starts_with('-') && rows[0][4].contains("renew it"),
+        "{rows:?}"
+    );
+    let (_, page) = proxy.http("/metrics");
+    let end = page
+        .lines()
+        .find(|l| l.starts_with("umpire_certificate_not_after_seconds{"));
+    assert!(end.is_some_and(|l| l.ends_with(" 1609459200")), "{page}");
     // TLS can be switched off and on by a reload
     let without = ProxyConfig::new(Cluster::shared());
     proxy.write_config(&without);
     proxy.reload();
+    wait_until("the alarm is gone with the certificate", || {
+        alarms().is_empty()
+    });
     wait_until("TLS is no longer offered", || {
         let hello = RawClient::open(proxy.port).unwrap().hello;
         u64::from(hello.capabilities) & umpire::wire::capabilities::SSL == 0

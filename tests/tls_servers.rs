@@ -137,6 +137,53 @@ fn a_server_signed_by_another_authority_is_refused_and_its_own_setting_goes_befo
 }
 
 #[test]
+fn a_servers_certificate_that_its_authority_took_back_is_refused_by_checks_and_turns() {
+    needs!(the_proxy);
+    let (withdrawn, renewed) = std::thread::scope(|scope| {
+        let withdrawn = scope.spawn(|| cluster("withdrawn"));
+        let renewed = cluster("renewed");
+        (withdrawn.join().expect("it starts"), renewed)
+    });
+    for mode in ["verify-ca", "verify-identity"] {
+        let lines = format!("mode = \"{mode}\"\n{}", authority());
+        let list = format!("{lines}{}", tls::keys(&[("crl", "crl.pem")]));
+        let good = config(&renewed, &list).start();
+        assert!(!cipher(&good, "app", "apppw").unwrap().is_empty(), "{mode}");
+        // trusted as long as nobody reads the list; a reload reads it
+        let changed = config(&withdrawn, &list);
+        let proxy = config(&withdrawn, &lines).start();
+        assert!(
+            !cipher(&proxy, "app", "apppw").unwrap().is_empty(),
+            "{mode}"
+        );
+        proxy.write_config(&changed);
+        proxy.reload();
+        let port = withdrawn.primary().port;
+        let expected = "the authority took the server's certificate back";
+        wait_until("the server is not alive, and it is said why", || {
+            shown(&proxy, port, ALIVE) == "no" && shown(&proxy, port, REASON).contains(expected)
+        });
+        wait_until("no turn uses it", || {
+            cipher(&proxy, "app", "apppw").is_err_and(|e| e.to_string().contains(expected))
+        });
+    }
+    // no list of the authority in between: nobody knows what it took back
+    let lines = format!(
+        "mode = \"verify-ca\"\n{}{}",
+        authority(),
+        tls::keys(&[("crl", "crl.pem")])
+    );
+    let proxy = config(right(), &lines).start();
+    let error = cipher(&proxy, "app", "apppw")
+        .expect_err("not trusted")
+        .to_string();
+    assert!(
+        error.contains("needs a list of each authority in the chain"),
+        "{error}"
+    );
+}
+
+#[test]
 fn health_checks_use_it_and_accounts_that_require_a_certificate_get_one() {
     needs!(the_proxy);
     let cluster = cluster("server");

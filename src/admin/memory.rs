@@ -1,7 +1,7 @@
 //! The process's memory, added up.
 
 use super::workers::{ask, silent};
-use crate::net;
+use crate::net::{self, Allocator};
 use crate::observe::memory::{
     resident, ConnectionMemory, HeldBytes, Resident, UserMemory, WorkerMemory,
 };
@@ -12,9 +12,8 @@ pub struct Gathered {
     /// What the system says.
     pub resident: Resident,
     pub heap: u64,
-    /// Of the C library's allocator: handed out, with what each block costs; and kept.
-    pub allocated: u64,
-    pub free: u64,
+    /// What the C library's allocator has handed out, with what each block costs.
+    pub allocator: Allocator,
     pub workers: Vec<WorkerMemory>,
     /// Workers that gave no answer.
     pub silent: Vec<usize>,
@@ -35,8 +34,7 @@ pub async fn gather(mailboxes: &[Mailbox]) -> Gathered {
     Gathered {
         resident: resident(&smaps),
         heap,
-        allocated: allocator.used as u64,
-        free: allocator.free as u64,
+        allocator,
         workers: answers.into_iter().flatten().collect(),
         silent,
     }
@@ -46,23 +44,17 @@ impl Gathered {
     /// Where the process's memory is, in lines that add up.
     pub fn process(&self) -> Vec<(&'static str, u64)> {
         let buffers = self.sum(|w| w.buffers);
-        let known = self.resident.program
-            + self.resident.rings
-            + self.resident.stacks
-            + buffers
-            + self.allocated;
-        // of what the allocator keeps, only what was touched is there: no more than it says, and than is left
-        let free = self.resident.all.saturating_sub(known).min(self.free);
+        let in_arenas = self.allocator.in_arenas as u64;
+        let allocated = in_arenas + self.allocator.mapped as u64;
+        // what of the allocator's arenas is resident, and not handed out
+        let free = self.resident.arenas.saturating_sub(in_arenas);
         vec![
             ("program and libraries", self.resident.program),
             ("rings", self.resident.rings),
             ("stacks", self.resident.stacks),
             ("receive buffers", buffers),
             ("heap", self.heap),
-            (
-                "allocator, its own",
-                self.allocated.saturating_sub(self.heap),
-            ),
+            ("allocator, its own", allocated.saturating_sub(self.heap)),
             ("allocator, free", free),
         ]
     }

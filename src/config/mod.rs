@@ -52,7 +52,7 @@ pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
 pub use sharding::{Database, Ids, ListValue, Method, Period, Rule, Shard, Span, Table};
 pub use tls::servers::ServerTls;
-pub use tls::Tls;
+pub use tls::{certificates, Expiry, Tls};
 pub use value::password_hash;
 
 use std::net::{IpAddr, SocketAddr};

@@ -6,7 +6,7 @@ mod validity;
 
 use super::secret::Reader;
 use super::walk::{Findings, Found, Section};
-use super::{ListenerTls, UserTls};
+use super::{Config, ListenerTls, UserTls};
 use pem::Files;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,16 +15,14 @@ use rustls::server::{NoClientAuth, WebPkiClientVerifier};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use sha2::Digest;
 use std::sync::Arc;
+pub use validity::Expiry;
 
 /// `[tls]`: how clients are served by TLS. Per process; shared by all handshakes.
 pub struct Tls {
     pub server: Arc<ServerConfig>,
     /// What listeners do that say nothing of their own.
     pub mode: ListenerTls,
-    /// The end of the certificate's validity, seconds since 1970; None: it cannot be read.
-    pub not_after: Option<i64>,
-    /// The file of the certificate, for messages.
-    pub certificate: String,
+    pub certificate: Expiry,
     /// Of all that it was made from.
     digest: [u8; 32],
 }
@@ -40,38 +38,26 @@ impl std::fmt::Debug for Tls {
     /// Without the key: configurations are logged.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tls")
-            .field("certificate", &self.certificate)
+            .field("certificate", &self.certificate.file)
             .field("mode", &self.mode)
             .finish_non_exhaustive()
     }
 }
 
-/// A certificate that ends within this is warned of, seconds.
-const SOON: i64 = 30 * DAY;
-const DAY: i64 = 24 * 3600;
-
-impl Tls {
-    /// What an operator should hear now about the end of the certificate.
-    pub fn expires_soon(&self) -> Option<String> {
-        self.expiry(validity::now())
-    }
-
-    fn expiry(&self, now: i64) -> Option<String> {
-        let end = self.not_after?;
-        let (file, date) = (&self.certificate, validity::date(end));
-        if end <= now {
-            Some(format!(
-                "{file:?} expired on {date}: clients that check it refuse to connect; renew it and reload"
-            ))
-        } else if end - now < SOON {
-            let days = (end - now) / DAY;
-            Some(format!(
-                "{file:?} expires on {date}, in {days} days: renew it and reload"
-            ))
-        } else {
-            None
+/// Umpire's own certificates by what they are for: the one that clients see, and those that groups show to servers.
+pub fn certificates(config: &Config) -> Vec<(String, &Expiry)> {
+    let clients = config.proxy.tls.iter();
+    let mut all: Vec<(String, &Expiry)> = clients
+        .map(|tls| ("tls.certificate".to_string(), &tls.certificate))
+        .collect();
+    for group in &config.groups {
+        let mut servers = group.servers.iter().filter_map(|s| s.tls.as_ref());
+        // all servers of a group are shown the same
+        if let Some(own) = servers.find_map(|tls| tls.certificate.as_ref()) {
+            all.push((format!("tls.certificate of group {:?}", group.name), own));
         }
     }
+    all
 }
 
 /// Whether a client has to present a certificate.
@@ -104,7 +90,7 @@ pub(super) fn read(
     let verifier = verifier(&mut section, &mut files, findings);
     section.finish();
     let ((chain, certificate), (key, key_at)) = (chain?, key?);
-    let not_after = chain.first().and_then(|leaf| validity::not_after(leaf));
+    let expiry = Expiry::of(certificate.value, chain.first().map(|leaf| leaf.as_ref()));
     let server = server(versions.protocols, verifier?, chain, key)
         .map_err(|message| findings.error(key_at.at, &key_at.key, message))
         .ok()?;
@@ -113,11 +99,10 @@ pub(super) fn read(
     let tls = Tls {
         server: Arc::new(server),
         mode,
-        not_after,
-        certificate: certificate.value.to_owned(),
+        certificate: expiry,
         digest: digest.finalize().into(),
     };
-    if let Some(message) = tls.expires_soon() {
+    if let Some(message) = tls.certificate.warning() {
         findings.warning(certificate.at, &certificate.key, message);
     }
     Some(Arc::new(tls))

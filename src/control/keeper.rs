@@ -264,8 +264,9 @@ impl Keeper {
         self.send_snapshot();
     }
 
-    pub(super) fn look_at_certificate(&self) {
-        reload::look_at_certificate(&self.config);
+    /// One that runs out is warned of every day, not only when it becomes an alarm.
+    pub(super) fn look_at_certificates(&self) {
+        reload::expiring(&self.config).for_each(|warning| tracing::warn!("{warning}"));
     }
 
     /// The first time within the configured deadline, the second time at once.
@@ -475,6 +476,7 @@ impl Keeper {
                 "server {address} turns the monitor away: {declined}"
             ))
         }));
+        alarms.extend(reload::expiring(&self.config));
         for new in alarms.iter().filter(|a| !self.alarms.contains(a)) {
             tracing::error!("alarm: {new}");
         }

@@ -12,7 +12,7 @@ pub(super) async fn tend() {
     loop {
         tokio::time::sleep(LOOK).await;
         let allocator = net::allocator();
-        if kept.look(allocator.used, allocator.free) {
+        if kept.look(allocator.in_arenas + allocator.mapped, allocator.free) {
             net::give_back();
         }
     }

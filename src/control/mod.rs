@@ -156,7 +156,7 @@ async fn follow(
     let mut days = tokio::time::interval_at(tokio::time::Instant::now() + DAY, DAY);
     loop {
         tokio::select! {
-            _ = days.tick() => keeper.look_at_certificate(),
+            _ = days.tick() => keeper.look_at_certificates(),
             Some(report) = reports.recv() => keeper.on_report(report),
             Some(report) = accounts.recv() => keeper.on_accounts(report, Instant::now()),
             Some(request) = requests.recv() => answer(&mut keeper, request),

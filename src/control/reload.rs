@@ -52,10 +52,8 @@ fn keep_server_tls(config: &mut Config, running: &Config) {
     }
 }
 
-/// A certificate that runs out is warned of every day, not only when its file is read.
-pub(super) fn look_at_certificate(config: &Config) {
-    let tls = config.proxy.tls.as_ref();
-    if let Some(warning) = tls.and_then(|tls| tls.expires_soon()) {
-        tracing::warn!("tls.certificate: {warning}");
-    }
+/// What there is to say about Umpire's own certificates: those that run out, or have.
+pub(super) fn expiring(config: &Config) -> impl Iterator<Item = String> + '_ {
+    let certificates = config::certificates(config).into_iter();
+    certificates.filter_map(|(what, own)| Some(format!("{what}: {}", own.warning()?)))
 }

@@ -112,9 +112,12 @@ unsafe impl GlobalAlloc for Heap {
 /// What the C library's allocator says of itself, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allocator {
-    /// Handed out, with what it adds to each block, and what others than this program's own code have of it.
-    pub used: usize,
-    /// Kept for later allocations; the part of it that was touched is resident.
+    /// Handed out of its arenas, with what it adds to each block, and what others than this program's own code have
+    /// of it.
+    pub in_arenas: usize,
+    /// Large blocks, each a mapping of its own.
+    pub mapped: usize,
+    /// Kept in the arenas for later allocations, resident or given back to the system.
     pub free: usize,
 }
 
@@ -125,13 +128,15 @@ pub fn allocator() -> Allocator {
         // SAFETY: only reads the allocator's own figures.
         let info = unsafe { libc::mallinfo2() };
         Allocator {
-            used: info.uordblks + info.hblkhd,
+            in_arenas: info.uordblks,
+            mapped: info.hblkhd,
             free: info.fordblks,
         }
     }
     #[cfg(not(target_env = "gnu"))]
     Allocator {
-        used: usize::try_from(total()).unwrap_or(0),
+        in_arenas: usize::try_from(total()).unwrap_or(0),
+        mapped: 0,
         free: 0,
     }
 }
@@ -189,9 +194,9 @@ mod tests {
     fn the_allocator_knows_of_what_is_in_use() {
         let kept = vec![7u8; 32 << 20];
         let with = allocator();
-        assert!(with.used >= 32 << 20, "{with:?}");
+        assert!(with.mapped >= 32 << 20, "{with:?}");
         drop(kept);
         give_back();
-        assert!(allocator().used <= with.used - (31 << 20));
+        assert!(allocator().mapped <= with.mapped - (31 << 20));
     }
 }

@@ -76,6 +76,11 @@ pub(super) struct Pressure {
     pub(super) pressed: bool,
     /// Who decides about the heaviest.
     waiting: Option<Waker>,
+    /// Of the thread's heap: above it `grown` is woken.
+    look_at: i64,
+    grown: Option<Waker>,
+    /// The lesser of the two marks: what a pass compares with.
+    next: i64,
 }
 
 impl Pressure {
@@ -83,7 +88,14 @@ impl Pressure {
         high: i64::MAX,
         pressed: false,
         waiting: None,
+        look_at: i64::MAX,
+        grown: None,
+        next: i64::MAX,
     };
+
+    fn set(&mut self, high: i64, look_at: i64) {
+        (self.high, self.look_at, self.next) = (high, look_at, high.min(look_at));
+    }
 }
 
 impl Driver {
@@ -91,14 +103,26 @@ impl Driver {
     #[inline]
     pub(super) fn watch_memory(&mut self) {
         let live = heap::live();
+        if live > self.pressure.next {
+            self.has_grown(live);
+        }
+        if self.pressure.pressed && live < self.pressure.high - self.pressure.high / 16 {
+            self.relieve();
+        }
+    }
+
+    #[cold]
+    fn has_grown(&mut self, live: i64) {
+        if live > self.pressure.look_at {
+            self.pressure.set(self.pressure.high, i64::MAX);
+            wake(&mut self.pressure.grown, &mut self.woken);
+        }
         if live > self.pressure.high {
             if !self.pressure.pressed {
                 self.pressure.pressed = true;
                 self.stats.pressed += 1;
             }
             wake(&mut self.pressure.waiting, &mut self.woken);
-        } else if self.pressure.pressed && live < self.pressure.high - self.pressure.high / 16 {
-            self.relieve();
         }
     }
 
@@ -183,7 +207,28 @@ impl Aborter {
 
 /// The bytes of this worker's heap above which it is pressed.
 pub fn set_high_water(bytes: usize) {
-    driver::with(|driver| driver.pressure.high = i64::try_from(bytes).unwrap_or(i64::MAX));
+    driver::with(|driver| {
+        let high = i64::try_from(bytes).unwrap_or(i64::MAX);
+        driver.pressure.set(high, driver.pressure.look_at);
+    });
+}
+
+/// Ready once this worker's heap is larger by so many bytes than when this was first polled. One at a time: a second
+/// one takes the first one's place.
+pub async fn grown(bytes: usize) {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let target = heap::live().saturating_add(bytes);
+    poll_fn(|cx| {
+        if heap::live() > target {
+            return Poll::Ready(());
+        }
+        driver::with(|driver| {
+            driver.pressure.set(driver.pressure.high, target);
+            note_waker(&mut driver.pressure.grown, cx.waker());
+            Poll::Pending
+        })
+    })
+    .await
 }
 
 /// Most bytes of receive buffers that the worker can have: they come on top of its heap.

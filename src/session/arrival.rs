@@ -3,7 +3,7 @@
 use super::login::{host_of, Dialogue, Refused};
 use super::registry::Entry;
 use super::shared::Shared;
-use crate::config::{Listener, Proxy};
+use crate::config::Listener;
 use crate::net::{self, Buf, Peer, Socket};
 use crate::throttle::failures::{Rule, Turn};
 use crate::wire::proxy_protocol::{self, Origin};
@@ -125,7 +125,7 @@ pub(super) async fn take_turn(dialogue: &Dialogue<'_>, shared: &Shared) -> Resul
         return Ok(());
     };
     let address = address.ip();
-    let rule = rule(&shared.snapshot().proxy);
+    let rule = Rule::of(&shared.snapshot().proxy);
     let turn = shared
         .failures
         .borrow_mut()
@@ -160,16 +160,7 @@ pub(super) fn ended(shared: &Shared, peer: &Peer, success: bool) {
     let (mut failures, now) = (shared.failures.borrow_mut(), net::monotonic_nanos());
     match success {
         true => failures.succeeded(address, now),
-        false => failures.failed(address, rule(&shared.snapshot().proxy), now),
-    }
-}
-
-fn rule(proxy: &Proxy) -> Rule {
-    Rule {
-        free: proxy.failed_logins_free,
-        longest: proxy.failed_login_delay,
-        // the rest is for what else a login takes
-        patience: proxy.login_timeout / 2,
+        false => failures.failed(address, Rule::of(&shared.snapshot().proxy), now),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A table of fixed size, made at the first failure. An address finds its place by a hash with a secret key, and
 //! the whole address is compared: nobody waits for another's failures, and nobody can choose whose place is lost.
+use crate::config::Proxy;
 use ahash::RandomState;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,6 +27,17 @@ pub struct Rule {
     pub patience: Duration,
 }
 
+impl Rule {
+    pub fn of(proxy: &Proxy) -> Rule {
+        Rule {
+            free: proxy.failed_logins_free,
+            longest: proxy.failed_login_delay,
+            // the rest is for what else a login takes
+            patience: proxy.login_timeout / 2,
+        }
+    }
+}
+
 /// What a login of an address has to do before its password is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -47,7 +59,7 @@ struct Place {
     failures: u32,
 }
 
-/// Per worker.
+/// Per worker, and one of the admin port.
 #[derive(Default)]
 pub struct Failures {
     places: Vec<[Place; WAYS]>,

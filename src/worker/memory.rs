@@ -11,9 +11,12 @@ use crate::session::registry::{Entry, Eviction};
 use crate::session::Session;
 use crate::topology::User;
 use ahash::AHashMap;
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Of the process, for what is no worker's: the program, the other threads.
@@ -22,6 +25,10 @@ const RESERVE: u64 = 24 << 20;
 const LEAST: u64 = 12 << 20;
 /// How often a pressed worker is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often users' sums are looked at where nothing grows.
+const CHARGE: Duration = Duration::from_secs(1);
+/// Growth of the heap for which users' sums are not looked at.
+const STEP: usize = 128 << 10;
 /// What stands above the high-water mark for this long is made room for.
 const GRACE: Duration = Duration::from_secs(1);
 /// An evicted session that is still there after this is no longer counted on.
@@ -130,13 +137,13 @@ impl Worker {
     }
 
     /// Adds what this worker's sessions hold to their users' sums, where users are limited; one that is over its limit
-    /// loses its heaviest sessions here.
-    pub(super) async fn charge_users(&self) {
+    /// loses its heaviest sessions here. Some: this worker may gain so many bytes before a user can be over.
+    async fn charge_users(&self) -> Option<usize> {
         let snapshot = self.shared.snapshot();
         let limited = |user: &User| user.limits.max_memory.is_some();
         let some = snapshot.users.values().any(|user| limited(user));
         if !some && self.charged.borrow().is_empty() {
-            return;
+            return None;
         }
         let mut sums: AHashMap<Rc<str>, u64> = AHashMap::new();
         for some in self.shared.registry.all().chunks(AT_ONCE) {
@@ -175,6 +182,9 @@ impl Worker {
                 self.evict(over, Eviction::User, &heavy);
             }
         }
+        let left = snapshot.users.values().filter_map(room);
+        let all_workers = left.min()? / self.mailboxes.len().max(1) as u64;
+        Some(usize::try_from(all_workers).map_or(usize::MAX, |room| room.max(STEP)))
     }
 
     /// For SHOW MEMORY. Looks at every connection, some at a time.
@@ -215,6 +225,12 @@ impl Worker {
             connections,
         }
     }
+}
+
+/// What a limited user may hold beside what it holds already, bytes.
+fn room(user: &Arc<User>) -> Option<u64> {
+    let limit = user.limits.max_memory?;
+    Some(limit.saturating_sub(user.memory.load(Relaxed)))
 }
 
 type Users = AHashMap<Rc<str>, UserMemory>;
@@ -292,6 +308,26 @@ pub(super) async fn guard(worker: Rc<Worker>) {
     loop {
         held::pressed().await;
         worker.make_room().await;
+    }
+}
+
+/// Users' sums: now and then, and as soon as the worker's heap has grown by so much that one may be over its ceiling.
+pub(super) async fn charge(worker: Rc<Worker>) {
+    loop {
+        let begun = net::now();
+        let room = worker.charge_users().await;
+        let mut due = pin!(net::sleep_until(begun + CHARGE));
+        let Some(room) = room else {
+            due.await;
+            continue;
+        };
+        let mut grown = pin!(held::grown(room));
+        poll_fn(|cx| match grown.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => due.as_mut().poll(cx),
+        })
+        .await;
+        net::sleep_until(begun + LOOK).await;
     }
 }
 

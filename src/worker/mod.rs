@@ -174,6 +174,7 @@ fn start(input: Input) -> Result<(), String> {
     }
     net::spawn(messages::read_mailbox(worker.clone(), input.inbox));
     net::spawn(memory::guard(worker.clone()));
+    net::spawn(memory::charge(worker.clone()));
     net::spawn(tend(worker));
     Ok(())
 }
@@ -231,7 +232,6 @@ async fn tend(worker: Rc<Worker>) {
             .set(worker.shared.digests.borrow().evicted());
         stats.pinned.set(registry.pinned() as u64);
         copy_net_stats(stats);
-        worker.charge_users().await;
     }
 }
 

@@ -75,10 +75,13 @@ sign elsewhere '/CN=elsewhere' ca 'basicConstraints=critical,CA:false
 subjectAltName=DNS:elsewhere.test
 extendedKeyUsage=serverAuth'
 sign expired '/CN=expired' ca "$server" 20200101000000Z 20210101000000Z
+sign withdrawn '/CN=withdrawn' ca "$server"
 sign client '/CN=client' ca "$client"
 sign revoked '/CN=revoked' ca "$client"
 sign stranger '/CN=stranger' other-ca "$client"
-openssl ca -config "$work/ca.cnf" -cert ca.pem -keyfile "$work/ca.key" -revoke revoked.pem
+for name in revoked withdrawn; do
+    openssl ca -config "$work/ca.cnf" -cert ca.pem -keyfile "$work/ca.key" -revoke $name.pem
+done
 openssl ca -config "$work/ca.cnf" -cert ca.pem -keyfile "$work/ca.key" -gencrl -crl_lastupdate "$from" -crl_nextupdate "$to" -out crl.pem
 openssl rsa -aes256 -passout pass:x -in <(openssl genrsa 2048) -out locked.key
 # an RSA pair, for clients and suites that want one

@@ -1,6 +1,7 @@
 //! `/metrics`: the counters, the servers' health, and the pools.
 
 use crate::admin::{digests, memory, servers, workers};
+use crate::config::{certificates, Config};
 use crate::control::Handle;
 use crate::observe::digests::DigestInfo;
 use crate::observe::{escape_label, prometheus, PoolInfo};
@@ -29,6 +30,9 @@ const TOP_DIGESTS: usize = 20;
 /// Characters of a digest's text in its label.
 const LABEL_TEXT: usize = 120;
 
+/// Seconds since 1970, of each of Umpire's own certificates.
+const CERTIFICATE_END: &str = "umpire_certificate_not_after_seconds";
+
 const RESIDENT_BYTES: &str = "umpire_resident_bytes";
 const MEMORY_BYTES: &str = "umpire_memory_bytes";
 const USER_MEMORY_BYTES: &str = "umpire_user_memory_bytes";
@@ -54,6 +58,7 @@ pub async fn text(handle: &Handle) -> String {
     of_pools(&mut out, pools.into_iter().flatten().flatten());
     of_digests(&mut out, &digests.rows);
     of_memory(&mut out, &memory);
+    of_certificates(&mut out, &view.config);
     single(
         &mut out,
         ALARMS,
@@ -182,6 +187,18 @@ fn of_digests(out: &mut String, rows: &[DigestInfo]) {
             );
             put(out, format_args!("{name}{{{labels}}} {}\n", figure(row)));
         }
+    }
+}
+
+fn of_certificates(out: &mut String, config: &Config) {
+    head(out, CERTIFICATE_END, "End of Umpire's own certificates");
+    for (_, own) in certificates(config) {
+        let Some(end) = own.not_after else { continue };
+        let file = escape_label(&own.file);
+        put(
+            out,
+            format_args!("{CERTIFICATE_END}{{file=\"{file}\"}} {end}\n"),
+        );
     }
 }
 

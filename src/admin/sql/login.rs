@@ -2,11 +2,13 @@
 //!
 //! The password is known as text, so that caching_sha2_password always takes the fast path.
 
+use super::pace::Pace;
 use super::stream::{Ended, PacketStream};
 use crate::config::Proxy;
 use crate::wire::auth::{self, caching_sha2, native};
 use crate::wire::handshake::{Greeting, Response};
 use crate::wire::{capabilities as caps, error, reply, status};
+use std::net::IpAddr;
 
 const CAPABILITIES: u64 = caps::LONG_PASSWORD
     | caps::FOUND_ROWS
@@ -37,16 +39,25 @@ pub struct Login {
     pub schema: Option<String>,
 }
 
-/// Greets and checks; on success the client has its OK. `host`: the client's, for errors.
+/// Who logs in.
+pub struct Client<'a> {
+    pub id: u32,
+    /// The address without the port, for errors.
+    pub host: &'a str,
+    /// None: it could not be had.
+    pub address: Option<IpAddr>,
+}
+
+/// Greets and checks; on success the client has its OK.
 pub async fn login(
     stream: &mut PacketStream,
-    id: u32,
-    host: &str,
+    client: &Client<'_>,
+    pace: &Pace,
     proxy: &Proxy,
 ) -> Result<Login, Ended> {
     let greeting = Greeting {
         version: VERSION.into(),
-        connection_id: id,
+        connection_id: client.id,
         scramble: auth::new_scramble(),
         capabilities: CAPABILITIES,
         collation: COLLATION,
@@ -66,7 +77,17 @@ pub async fn login(
         // Its answer was made without, or for another, scramble.
         switch(stream, &mut attempt, proxy).await?;
     }
-    finish(stream, &response, &attempt, host, proxy).await?;
+    if !pace.turn(client.address, proxy).await {
+        let slowed = error::host_is_slowed(client.host);
+        stream
+            .send(&slowed.encode(), attempt.sequence.wrapping_add(1))
+            .await?;
+        return Err(Ended::TooManyFailures);
+    }
+    let outcome = finish(stream, &response, &attempt, client.host, proxy).await;
+    let noted = outcome.as_ref().map(|_| ());
+    pace.ended(client.address, proxy, noted).await;
+    outcome?;
     Ok(Login {
         capabilities: response.capabilities & CAPABILITIES,
         schema: response.schema,
@@ -114,8 +135,10 @@ async fn finish(
     let mut next = attempt.sequence.wrapping_add(1);
     // Both are looked at in any case: the time tells nothing about the user's name.
     if !(proves(attempt, &proxy.admin_password) & (response.user == proxy.admin_user)) {
+        tracing::warn!(host, user = ?response.user, "the admin port refused a login");
         let denied = error::access_denied(&response.user, host, !attempt.answer.is_empty());
-        stream.send(&denied.encode(), next).await?;
+        // it failed also where the client does not wait for the answer
+        let _ = stream.send(&denied.encode(), next).await;
         return Err(Ended::LoginRefused);
     }
     // Without a password there is nothing to be fast about: the client expects the OK at once.

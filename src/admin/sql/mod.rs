@@ -4,6 +4,7 @@
 mod answer;
 mod commands;
 mod login;
+mod pace;
 mod server;
 mod session;
 mod statement;

@@ -1,5 +1,6 @@
 //! The listener of the admin port.
 
+use super::pace::Pace;
 use super::session;
 use super::stream::PacketStream;
 use crate::control::Handle;
@@ -21,13 +22,17 @@ pub async fn serve(listener: std::net::TcpListener, handle: Handle) {
         Err(e) => return tracing::error!("admin: {e}"),
     };
     let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let pace = Pace::new();
     let mut id = 0u32;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 id = id.wrapping_add(1);
                 match free.clone().try_acquire_owned() {
-                    Ok(permit) => drop(tokio::spawn(talk(stream, id, handle.clone(), permit))),
+                    Ok(permit) => {
+                        let talk = talk(stream, id, handle.clone(), pace.clone(), permit);
+                        drop(tokio::spawn(talk));
+                    }
                     Err(_) => refuse(stream),
                 }
             }
@@ -36,15 +41,20 @@ pub async fn serve(listener: std::net::TcpListener, handle: Handle) {
     }
 }
 
-async fn talk(stream: TcpStream, id: u32, handle: Handle, _permit: OwnedSemaphorePermit) {
+async fn talk(
+    stream: TcpStream,
+    id: u32,
+    handle: Handle,
+    pace: Pace,
+    _permit: OwnedSemaphorePermit,
+) {
     let address = stream.peer_addr();
-    let host = address
-        .as_ref()
-        .map_or("?".into(), |peer| peer.ip().to_canonical().to_string());
+    let ip = address.as_ref().ok().map(|peer| peer.ip().to_canonical());
+    let host = ip.map_or("?".into(), |ip| ip.to_string());
     let peer = address.map_or("?".into(), |peer| peer.to_string());
     let nodelay = stream.set_nodelay(true);
     let result = match nodelay {
-        Ok(()) => session::run(PacketStream::new(stream), id, host, handle).await,
+        Ok(()) => session::run(PacketStream::new(stream), id, (host, ip), handle, &pace).await,
         Err(e) => Err(e.into()),
     };
     if let Err(e) = result {

@@ -2,10 +2,12 @@
 
 use super::answer::Answer;
 use super::commands::{self, client};
-use super::login;
+use super::login::{self, Client};
+use super::pace::Pace;
 use super::stream::{Ended, PacketStream};
 use crate::control::Handle;
 use crate::wire::{command, error, reply, status};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// A client that asks nothing for so long is closed; admin connections are few.
@@ -15,11 +17,17 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(3600);
 pub async fn run(
     mut stream: PacketStream,
     id: u32,
-    host: String,
+    (host, address): (String, Option<IpAddr>),
     handle: Handle,
+    pace: &Pace,
 ) -> Result<(), Ended> {
     let view = handle.view();
-    let login = login::login(&mut stream, id, &host, &view.config.proxy).await?;
+    let client = Client {
+        id,
+        host: &host,
+        address,
+    };
+    let login = login::login(&mut stream, &client, pace, &view.config.proxy).await?;
     drop(view);
     let capabilities = login.capabilities;
     let mut session = Session {

@@ -22,6 +22,8 @@ pub enum Ended {
     Malformed(&'static str),
     #[error("login refused")]
     LoginRefused,
+    #[error("too many logins of its address wait after failed ones")]
+    TooManyFailures,
 }
 
 impl From<Malformed> for Ended {

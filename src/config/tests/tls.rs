@@ -209,12 +209,35 @@ fn the_same_files_make_the_same_offer_and_any_other_does_not() {
 
 #[test]
 fn the_end_of_a_certificate_is_known_and_a_past_one_is_a_warning() {
-    assert_eq!(tls(PAIR).not_after, Some(4_733_510_400));
+    assert_eq!(tls(PAIR).certificate.not_after, Some(4_733_510_400));
     let old = with_tls(&PAIR.replace("server", "expired"));
     let examined = examine(&old, "test.toml", &certificates);
     assert_eq!(
-        examined.result.unwrap().proxy.tls.unwrap().not_after,
+        examined
+            .result
+            .unwrap()
+            .proxy
+            .tls
+            .unwrap()
+            .certificate
+            .not_after,
         Some(1_609_459_200)
+    );
+    // and so is the one that servers are shown
+    let pair = "certificate = \"expired.pem\", key = \"expired.key\"";
+    let shown = examine(&with_group_tls(pair, ""), "test.toml", &certificates);
+    assert!(
+        shown.warnings.len() == 1
+            && shown.warnings[0]
+                .to_string()
+                .contains("group[0].tls.certificate: \"expired.pem\" expired on 2021-01-01"),
+        "{:?}",
+        shown.warnings
+    );
+    let own = examined_certificates(&shown.result.unwrap());
+    assert_eq!(
+        own,
+        ["tls.certificate of group \"main\": expired.pem 2021-01-01"]
     );
     let warnings: Vec<String> = examined.warnings.iter().map(ToString::to_string).collect();
     assert!(
@@ -222,6 +245,12 @@ fn the_end_of_a_certificate_is_known_and_a_past_one_is_a_warning() {
             && warnings[0].contains("tls.certificate: \"expired.pem\" expired on 2021-01-01"),
         "{warnings:?}"
     );
+}
+
+fn examined_certificates(config: &Config) -> Vec<String> {
+    let all = crate::config::certificates(config).into_iter();
+    all.map(|(what, own)| format!("{what}: {} {}", own.file, own.date()))
+        .collect()
 }
 
 fn with_group_tls(lines: &str, server: &str) -> String {
@@ -250,6 +279,16 @@ fn servers_are_encrypted_as_their_group_or_they_themselves_say() {
     let verify = "mode = \"verify-identity\", ca = \"ca.pem\"";
     let less = ", tls = \"verify-ca\"";
     assert_eq!(modes(verify, less), [Some(VerifyCa), Some(VerifyIdentity)]);
+    let revoked = "mode = \"verify-ca\", ca = \"ca.pem\", crl = \"crl.pem\"";
+    assert_eq!(modes(revoked, ""), [Some(VerifyCa), Some(VerifyCa)]);
+    // pooled connections are renewed when a list is
+    let made = |lines: &str| {
+        good(&with_group_tls(lines, "")).groups[0].servers[0]
+            .tls
+            .clone()
+    };
+    assert!(made(revoked) == made(revoked));
+    assert!(made(revoked) != made("mode = \"verify-ca\", ca = \"ca.pem\""));
     let pair = "mode = \"required\", certificate = \"client.pem\", key = \"client.key\"";
     assert_eq!(modes(pair, ""), [Some(Required), Some(Required)]);
 }
@@ -277,6 +316,16 @@ fn wrong_settings_of_servers_are_said_with_their_keys() {
             "ca = \"none.pem\"",
             "",
             "group[0].tls.ca: \"none.pem\" cannot be read",
+        ),
+        (
+            "crl = \"crl.pem\"",
+            "",
+            "group[0].tls.crl: needs ca, the file of the authorities whose lists these are",
+        ),
+        (
+            "mode = \"verify-ca\", ca = \"ca.pem\", crl = \"server.pem\"",
+            "",
+            "group[0].tls.crl: \"server.pem\" holds no X509 CRL",
         ),
     ] {
         let error = only_error(&with_group_tls(lines, server));

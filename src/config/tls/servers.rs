@@ -1,5 +1,6 @@
 //! `[group.tls]` and a server's own `tls`: how server connections are encrypted and whom they trust.
 use super::pem::Files;
+use super::Expiry;
 use crate::config::secret::Reader;
 use crate::config::walk::{Findings, Found, Section};
 use crate::config::{Address, ServerTlsMode};
@@ -8,8 +9,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
 };
 use sha2::{Digest, Sha256};
 use std::io;
@@ -22,6 +22,8 @@ pub struct ServerTls {
     pub client: Arc<ClientConfig>,
     /// What the server's certificate is checked against, and is asked for.
     pub name: ServerName<'static>,
+    /// Umpire's own, where it shows one to the server.
+    pub certificate: Option<Expiry>,
     /// Of all that it was made from.
     digest: [u8; 32],
 }
@@ -64,6 +66,16 @@ impl ServerTls {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 "the server's certificate has to be renewed".into()
             }
+            CertificateError::Revoked => {
+                "the authority took the server's certificate back: give the server a new one".into()
+            }
+            CertificateError::UnknownRevocationStatus => {
+                "the group's tls.crl needs a list of each authority in the chain of the server's certificate".into()
+            }
+            CertificateError::ExpiredRevocationList
+            | CertificateError::ExpiredRevocationListContext { .. } => {
+                "the list in the group's tls.crl is out of date: fetch a new one and reload".into()
+            }
             _ => "the server's certificate cannot be trusted".into(),
         }
     }
@@ -88,9 +100,17 @@ impl std::fmt::Debug for ServerTls {
 /// What a group says for all its servers. Per parse.
 pub(in crate::config) struct GroupTls {
     mode: ServerTlsMode,
-    roots: Option<Arc<RootCertStore>>,
-    pair: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    /// By the authorities of `ca`, less what `crl` takes back.
+    verifier: Option<Arc<WebPkiServerVerifier>>,
+    pair: Option<Pair>,
     digest: Sha256,
+}
+
+/// Umpire's own certificate and its key.
+struct Pair {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    expiry: Expiry,
 }
 
 /// Reads `tls` of a group; absent: its servers' connections are not encrypted.
@@ -104,22 +124,26 @@ pub(in crate::config) fn group(
         .string("mode")
         .and_then(|found| mode(&found, findings));
     let mut files = Files::new(findings, reader);
-    let roots = table
-        .string("ca")
-        .and_then(|found| files.authorities(&found))
-        .map(Arc::new);
+    let verifier = verifier(&mut table, &mut files, findings);
     let certificate = table.string("certificate");
     let key = table.string("key");
     if certificate.is_some() != key.is_some() {
         let message = "certificate and key belong together: give both, or neither";
         findings.error(table.at, &table.path, message);
     }
-    let pair = certificate
-        .zip(key)
-        .and_then(|(certificate, key)| Some((files.certificates(&certificate)?, files.key(&key)?)));
+    let pair = certificate.zip(key).and_then(|(certificate, key)| {
+        let chain = files.certificates(&certificate)?;
+        let leaf = chain.first().map(|leaf| leaf.as_ref());
+        let expiry = Expiry::of(certificate.value, leaf);
+        if let Some(message) = expiry.warning() {
+            findings.warning(certificate.at, &certificate.key, message);
+        }
+        let key = files.key(&key)?;
+        Some(Pair { chain, key, expiry })
+    });
     let group = GroupTls {
         mode: mode.unwrap_or(ServerTlsMode::Preferred),
-        roots,
+        verifier,
         pair,
         digest: files.digest,
     };
@@ -128,6 +152,37 @@ pub(in crate::config) fn group(
     }
     table.finish();
     Some(group)
+}
+
+/// Who checks the servers' certificates. None: nobody is to, or something is wrong, and reported.
+fn verifier(
+    table: &mut Section<'_, '_>,
+    files: &mut Files<'_>,
+    findings: &Findings<'_>,
+) -> Option<Arc<WebPkiServerVerifier>> {
+    let authorities = table.string("ca");
+    let revoked = table.string("crl");
+    let Some(authorities) = authorities else {
+        if let Some(found) = revoked {
+            let message = "needs ca, the file of the authorities whose lists these are";
+            findings.error(found.at, &found.key, message);
+        }
+        return None;
+    };
+    let roots = Arc::new(files.authorities(&authorities)?);
+    let provider = Arc::new(ring::default_provider());
+    let mut builder = WebPkiServerVerifier::builder_with_provider(roots, provider);
+    if let Some(found) = &revoked {
+        // as with clients' certificates: a list that is out of date lets nobody in
+        builder = builder
+            .with_crls(files.revocations(found)?)
+            .enforce_revocation_expiration();
+    }
+    let at = revoked.unwrap_or(authorities);
+    builder
+        .build()
+        .map_err(|e| findings.error(at.at, &at.key, format!("cannot be used: {e}")))
+        .ok()
 }
 
 /// Reads `tls` of a server: a mode that takes the place of the group's.
@@ -150,7 +205,7 @@ pub(in crate::config) fn server(
         return None;
     };
     let mode = own_mode.unwrap_or(group.mode);
-    if mode.verifies() && group.roots.is_none() {
+    if mode.verifies() && group.verifier.is_none() {
         // the group's own mode was judged with the group
         if let Some(found) = own {
             needs_ca(found.at, &found.key, findings);
@@ -211,17 +266,9 @@ impl ServerTlsMode {
 impl GroupTls {
     fn make(&self, mode: ServerTlsMode, name: ServerName<'static>) -> Result<ServerTls, String> {
         let provider = Arc::new(ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = match (&self.roots, mode) {
-            (Some(roots), ServerTlsMode::VerifyCa | ServerTlsMode::VerifyIdentity) => {
-                let inner =
-                    WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
-                        .build()
-                        .map_err(|e| e.to_string())?;
-                match mode {
-                    ServerTlsMode::VerifyCa => Arc::new(AnyName(inner)),
-                    _ => inner,
-                }
-            }
+        let verifier: Arc<dyn ServerCertVerifier> = match (&self.verifier, mode) {
+            (Some(inner), ServerTlsMode::VerifyCa) => Arc::new(AnyName(inner.clone())),
+            (Some(inner), ServerTlsMode::VerifyIdentity) => inner.clone(),
             _ => Arc::new(Anyone(provider.clone())),
         };
         let builder = ClientConfig::builder_with_provider(provider)
@@ -230,8 +277,8 @@ impl GroupTls {
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let client = match &self.pair {
-            Some((chain, key)) => builder
-                .with_client_auth_cert(chain.clone(), key.clone_key())
+            Some(pair) => builder
+                .with_client_auth_cert(pair.chain.clone(), pair.key.clone_key())
                 .map_err(|e| format!("the certificate and its key cannot be used: {e}"))?,
             None => builder.with_no_client_auth(),
         };
@@ -241,6 +288,7 @@ impl GroupTls {
             mode,
             client: Arc::new(client),
             name,
+            certificate: self.pair.as_ref().map(|pair| pair.expiry.clone()),
             digest: digest.finalize().into(),
         })
     }

@@ -1,9 +1,60 @@
 //! Until when a certificate is valid: the one field of X.509 that is read here, everything else is the TLS
 //! library's.
 
+/// A certificate that ends within this is warned of, seconds.
+const SOON: i64 = 30 * DAY;
+const DAY: i64 = 24 * 3600;
+
+/// The end of one of Umpire's own certificates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expiry {
+    /// The certificate's file, as configured.
+    pub file: String,
+    /// Seconds since 1970; None: it cannot be read.
+    pub not_after: Option<i64>,
+}
+
+impl Expiry {
+    pub(super) fn of(file: &str, leaf: Option<&[u8]>) -> Expiry {
+        Expiry {
+            file: file.to_owned(),
+            not_after: leaf.and_then(not_after),
+        }
+    }
+
+    /// What an operator should hear now. The same words as long as the same is true.
+    pub fn warning(&self) -> Option<String> {
+        self.warning_at(now())
+    }
+
+    fn warning_at(&self, now: i64) -> Option<String> {
+        let end = self.not_after?;
+        let (file, date) = (&self.file, date(end));
+        if end <= now {
+            Some(format!(
+                "{file:?} expired on {date}: who checks it refuses to connect; renew it and reload"
+            ))
+        } else if end - now < SOON {
+            Some(format!("{file:?} expires on {date}: renew it and reload"))
+        } else {
+            None
+        }
+    }
+
+    /// `2026-11-30`; empty: it cannot be read.
+    pub fn date(&self) -> String {
+        self.not_after.map(date).unwrap_or_default()
+    }
+
+    /// Whole days that are left; negative: it has expired.
+    pub fn days_left(&self) -> Option<i64> {
+        Some((self.not_after? - now()).div_euclid(DAY))
+    }
+}
+
 /// The time `notAfter`, seconds since 1970. None: the bytes are not a certificate.
 /// https://www.rfc-editor.org/rfc/rfc5280#section-4.1
-pub(in crate::config) fn not_after(certificate: &[u8]) -> Option<i64> {
+fn not_after(certificate: &[u8]) -> Option<i64> {
     let (_, certificate, _) = element(certificate)?;
     let (_, mut fields, _) = element(certificate)?;
     // the version is optional, under a tag of its own
@@ -21,7 +72,7 @@ pub(in crate::config) fn not_after(certificate: &[u8]) -> Option<i64> {
 }
 
 /// Seconds since 1970.
-pub(super) fn now() -> i64 {
+fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| {
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
@@ -29,7 +80,7 @@ pub(super) fn now() -> i64 {
 }
 
 /// `2026-11-30`, of seconds since 1970.
-pub(super) fn date(seconds: i64) -> String {
+fn date(seconds: i64) -> String {
     let days = seconds.div_euclid(24 * 3600) + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);
@@ -96,6 +147,32 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_within_thirty_days_is_warned_of_and_so_is_a_past_one() {
+        let end = 1_796_007_467;
+        let expiry = Expiry {
+            file: "cert.pem".into(),
+            not_after: Some(end),
+        };
+        assert_eq!(expiry.warning_at(end - 30 * DAY), None);
+        let soon = "\"cert.pem\" expires on 2026-11-30: renew it and reload";
+        for before in [30 * DAY - 1, DAY, 1] {
+            assert_eq!(expiry.warning_at(end - before).as_deref(), Some(soon));
+        }
+        for after in [0, 1, 1000 * DAY] {
+            let warning = expiry.warning_at(end + after).unwrap();
+            assert!(warning.contains("expired on 2026-11-30"), "{warning}");
+        }
+        let unread = Expiry {
+            not_after: None,
+            ..expiry
+        };
+        assert_eq!(
+            (unread.warning_at(end), unread.date()),
+            (None, String::new())
+        );
+    }
 
     #[test]
     fn both_forms_of_a_time_are_read() {

@@ -2,6 +2,8 @@
 use super::*;
 use crate::net::memory;
 use crate::net::testing::run;
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn what_waits_and_what_is_kept_is_known_by_connection_and_in_all() {
@@ -74,5 +76,27 @@ fn under_pressure_a_peer_is_not_read_far_ahead() {
             got += far.recv().await.expect("open").expect("bytes").len();
         }
         assert_eq!(got, 1 << 20);
+    });
+}
+
+#[test]
+fn growth_of_the_heap_is_told_when_it_is_enough() {
+    run(|| async {
+        let told = Rc::new(Cell::new(false));
+        let tell = told.clone();
+        spawn(async move {
+            memory::grown(1 << 20).await;
+            tell.set(true);
+        });
+        yield_now().await;
+        let half = vec![1u8; 600 << 10];
+        sleep_until(now() + Duration::from_millis(20)).await;
+        assert!(!told.get());
+        let more = vec![1u8; 600 << 10];
+        until("it is told", || told.get()).await;
+        drop((half, more));
+        // and not again, nor is anybody pressed
+        sleep_until(now() + Duration::from_millis(20)).await;
+        assert!(!memory::is_pressed());
     });
 }

@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 19] = [
+const COMMANDS: [(&str, &str); 20] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -19,6 +19,7 @@ const COMMANDS: [(&str, &str); 19] = [
         "SHOW STATUS [LIKE 'pattern']",
         "counters, summed and by worker; alarms",
     ),
+    ("SHOW TLS", "Umpire's own certificates, and when they end"),
     ("SHOW WORKERS", "worker threads, and whether they answer"),
     (
         "SHOW MEMORY",

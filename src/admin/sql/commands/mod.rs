@@ -16,6 +16,7 @@ mod servers;
 mod sessions;
 mod shutdown;
 mod status;
+mod tls;
 mod workers;
 
 use super::answer::Answer;
@@ -66,6 +67,8 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
         pools::run(handle).await
     } else if is("show jobs") {
         jobs::show(handle).await
+    } else if is("show tls") {
+        tls::run(handle)
     } else if is("show limits") {
         limits::show(handle).await
     } else if is("show workers") {
