@@ -28,8 +28,8 @@ check:           ## format and lints only
 unit:            ## the tests that need no server
 	$(CARGO) test --locked --lib --test layers
 
-soak: servers    ## the load tests with their full numbers (1,000 clients, 100 times; sysbench 60 s each)
-	UMPIRE_SOAK=1 $(CARGO) test --locked --release --test load
+soak: servers    ## the load tests with their full numbers (1,000 clients, 100 times; sysbench 60 s each; a million statements prepared)
+	UMPIRE_SOAK=1 $(CARGO) test --locked --release --test load --test prepared
 
 differential: servers    ## SESSIONS random sessions, direct and through the proxy, compared packet by packet (MariaDB, MySQL)
 	UMPIRE_SESSIONS=$(SESSIONS) $(CARGO) test --locked --test differential -- --nocapture --test-threads=1

@@ -64,6 +64,21 @@ fn a_denied_statement_reaches_no_server_and_names_its_policy_to_the_user_it_is_f
     other.query_drop("DELETE FROM policy_t").expect("allowed");
 }
 
+#[test]
+fn a_policy_of_a_table_holds_where_the_client_has_switched_reports_off() {
+    needs!(the_proxy);
+    Cluster::shared().prepare(&["CREATE OR REPLACE TABLE other.policy_kept (a INT)"]);
+    let proxy = proxy_with(
+        "[[policy]]\nname = \"kept\"\naction = \"deny\"\ntables = [\"other.policy_kept\"]\n",
+    );
+    let mut client = proxy.client();
+    for sql in ["SET session_track_schema = OFF", "USE other"] {
+        client.query_drop(sql).expect(sql);
+    }
+    let error = client.query_drop("SELECT * FROM policy_kept").unwrap_err();
+    assert_eq!(code(&error), 1227, "{error}");
+}
+
 /// The connection ends with a command that was not read to its end, which a client that still sends may see first.
 fn denied_or_cut_off(error: mysql::Error) {
     if let mysql::Error::MySqlError(error) = error {

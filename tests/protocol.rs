@@ -110,6 +110,31 @@ fn several_results_in_one_reply_are_the_servers_bytes() {
 }
 
 #[test]
+fn what_a_failed_call_left_of_its_schema_is_reported_when_the_server_does() {
+    as_direct(|c| {
+        let steps = [
+            "USE other",
+            "CREATE TABLE app.given_up (id INT)",
+            "CREATE PROCEDURE app.gives_up() BEGIN INSERT INTO given_up VALUES (1); SIGNAL SQLSTATE '45000'; END",
+            "BEGIN",
+            "COMMIT AND CHAIN",
+            "CALL app.gives_up()",
+            "BEGIN",
+            "CALL app.gives_up()",
+            "ROLLBACK",
+            "CALL app.gives_up()",
+            "SET time_zone = '+01:00'",
+            "DROP PROCEDURE app.gives_up",
+            "DROP TABLE app.given_up",
+        ];
+        steps
+            .iter()
+            .map(|sql| c.query(sql).expect("a reply"))
+            .collect()
+    });
+}
+
+#[test]
 fn small_commands_answer_as_direct() {
     as_direct(|c| {
         let mut replies = vec![c.command(0x0e, &[]).expect("COM_PING")];

@@ -672,6 +672,32 @@ fn a_reset_keeps_the_schema_but_not_its_collation_as_on_the_server() {
 }
 
 #[test]
+fn a_schema_that_no_server_reports_is_known_where_it_matters() {
+    let proxy = small_pool();
+    let run = |mut conn: mysql::Conn| {
+        let mut seen: Vec<Option<String>> = Vec::new();
+        let set = "SET session_track_schema = OFF";
+        conn.query_drop(set).expect(set);
+        let before = conn.prep("SELECT DATABASE(), 'before'").expect("PREPARE");
+        conn.query_drop("USE other").expect("USE");
+        let behind = conn.prep("SELECT DATABASE(), 'behind'").expect("PREPARE");
+        for statement in [&before, &behind] {
+            let row: Option<(Option<String>, String)> =
+                conn.exec_first(statement, ()).expect("EXECUTE");
+            seen.push(row.expect("a row").0);
+        }
+        conn.reset().expect("COM_RESET_CONNECTION");
+        for _ in 0..3 {
+            seen.push(conn.query_first("SELECT DATABASE()").expect("SELECT"));
+        }
+        seen
+    };
+    let there = run(Cluster::shared().direct());
+    assert_eq!(there.last(), Some(&Some("other".into())));
+    assert_eq!(run(proxy.client()), there);
+}
+
+#[test]
 fn every_statement_runs_as_its_own_account() {
     let proxy = small_pool();
     let mut app = proxy.client();

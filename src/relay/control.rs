@@ -13,6 +13,9 @@ use crate::wire::tracker::Control;
 pub struct TrackFilter {
     /// The client switched tracking settings itself: it gets everything.
     pub all: bool,
+    /// The statement selects no schema. MariaDB keeps the report of one that a failed CALL left and came back to,
+    /// until something else is reported too: that may be what Umpire alone has switched on.
+    pub keeps_schema: bool,
 }
 
 const DEFAULT_TRACKED: [&[u8]; 5] = [
@@ -128,6 +131,10 @@ impl Relay<'_> {
                 .filter(|c| self.filter.shows(c))
                 .cloned()
                 .collect();
+            let schema_only = ok.changes.iter().all(|c| matches!(c, Change::Schema(_)));
+            if self.filter.keeps_schema && schema_only && ok.changes.len() < changes.len() {
+                ok.changes.clear();
+            }
         }
         if ok.changes.is_empty() {
             ok.status &= !SESSION_STATE_CHANGED;

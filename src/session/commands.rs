@@ -44,6 +44,10 @@ impl Session {
                 return Ok(());
             }
         }
+        let policed = !self.user.policies.is_empty() && command.kind() == command::QUERY;
+        if self.pins.contains(Pins::SCHEMA) && (policed || hangs_on_schema(command.kind())) {
+            Box::pin(self.learn_schema()).await?;
+        }
         match command.kind() {
             command::QUERY => self.query(command).await,
             command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,
@@ -79,8 +83,12 @@ impl Session {
             | command::DEBUG
             | command::REFRESH
             | command::CREATE_DB
-            | command::DROP_DB => Box::pin(self.forward(command, &NEUTRAL)).await,
-            other => self.refuse(other),
+            | command::DROP_DB
+            | command::SHUTDOWN => Box::pin(self.forward(command, &NEUTRAL)).await,
+            _ => {
+                self.send(error_packet(&error::unknown_command(), 1));
+                Ok(())
+            }
         }
     }
 
@@ -214,16 +222,15 @@ impl Session {
         self.tell(error);
         Ok(())
     }
+}
 
-    /// Commands that would not do what the client expects.
-    fn refuse(&mut self, kind: u8) -> Result<(), End> {
-        let error = match kind {
-            command::SHUTDOWN => error::own(
-                "COM_SHUTDOWN is refused: stop a server directly, or Umpire by its admin port",
-            ),
-            _ => error::unknown_command(),
-        };
-        self.send(error_packet(&error, 1));
-        Ok(())
-    }
+/// Whether a command needs to know which schema is selected: in which a statement is prepared, what a reset keeps.
+fn hangs_on_schema(kind: u8) -> bool {
+    matches!(
+        kind,
+        command::STMT_PREPARE
+            | command::STMT_EXECUTE
+            | command::STMT_BULK_EXECUTE
+            | command::RESET_CONNECTION
+    )
 }

@@ -64,6 +64,7 @@ impl Session {
             // a server that reports nothing: what was set is only known to the connection
             self.pins |= Pins::VARIABLE;
         }
+        self.note_unreported_schema(&lease, sniffed);
         let hidden = self.hides_state(&end, sniffed, explained);
         // a statement that failed may have written before it did
         if sniffed.may_change_data() && (was_in_transaction || !only_ends_transaction(sniffed)) {

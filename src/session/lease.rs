@@ -401,7 +401,7 @@ fn no_primary(group: &Group, timeout: Duration) -> reply::Err {
     let why = why.map_or(String::new(), |s| {
         format!(" (server {}: {})", s.address, s.health.reason)
     });
-    error::own(&format!(
+    error::no_server(&format!(
         "group '{}' has no writable primary and none appeared within {} ms{why}; see SHOW SERVERS on the admin port",
         group.name,
         timeout.as_millis()

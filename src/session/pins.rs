@@ -28,6 +28,9 @@ bitflags! {
         const TRACKING = 1 << 18;
         /// COM_REGISTER_SLAVE, COM_BINLOG_DUMP: the server knows the client by this connection.
         const REPLICATION = 1 << 19;
+        /// The client has switched reports off, and may have selected another schema: the connection is asked before
+        /// it matters.
+        const SCHEMA = 1 << 20;
     }
 }
 
@@ -42,7 +45,7 @@ impl Pins {
 
     /// All reasons in words, comma separated.
     pub fn words(self) -> String {
-        const WORDS: [(Pins, &str); 20] = [
+        const WORDS: [(Pins, &str); 21] = [
             (Pins::TRANSACTION, "open transaction"),
             (Pins::TEMPORARY_TABLE, "temporary table"),
             (Pins::LOCK_TABLES, "LOCK TABLES"),
@@ -72,6 +75,7 @@ impl Pins {
             (Pins::INSERT_ID, "LAST_INSERT_ID() to be asked for"),
             (Pins::TRACKING, "SET session_track_…"),
             (Pins::REPLICATION, "replication"),
+            (Pins::SCHEMA, "schema that the server did not report"),
         ];
         let reasons: Vec<&str> = WORDS
             .iter()

@@ -48,6 +48,7 @@ impl Session {
             command::REFRESH => Verb::Flush,
             command::INIT_DB => Verb::Use,
             command::PROCESS_KILL => Verb::Kill,
+            command::SHUTDOWN => Verb::Shutdown,
             command::BINLOG_DUMP | command::BINLOG_DUMP_GTID => Verb::Binlog,
             command::FIELD_LIST | command::PROCESS_INFO | command::STATISTICS => Verb::Show,
             _ => return Ok(()),

@@ -45,12 +45,7 @@ impl Session {
     }
 
     pub(super) fn write_query(&mut self, lease: &Lease, sql: &str) {
-        let mut text = vec![command::QUERY];
-        if lease.capabilities & QUERY_ATTRIBUTES != 0 {
-            text.extend_from_slice(&NO_ATTRIBUTES);
-        }
-        text.extend_from_slice(sql.as_bytes());
-        frame(&text, 0, &mut self.scratch);
+        frame_query(lease, sql, &mut self.scratch);
     }
 
     pub(super) fn send_scratch(&mut self, lease: &Lease) {
@@ -108,4 +103,14 @@ impl Session {
     pub(super) async fn discard_reply(&self, lease: &Lease, command: u8) -> Result<(), Broken> {
         self.own_reply(lease, command).await.map(drop)
     }
+}
+
+/// Appends COM_QUERY as the connection has it.
+pub(super) fn frame_query(lease: &Lease, sql: &str, out: &mut Vec<u8>) {
+    let mut text = vec![command::QUERY];
+    if lease.capabilities & QUERY_ATTRIBUTES != 0 {
+        text.extend_from_slice(&NO_ATTRIBUTES);
+    }
+    text.extend_from_slice(sql.as_bytes());
+    frame(&text, 0, out);
 }

@@ -5,9 +5,13 @@
 use super::pins::Pins;
 use super::{End, Session};
 use crate::backend::Lease;
+use crate::net::{self, Buf};
 use crate::relay::TurnEnd;
-use crate::sniff::{Effects, Sniffed};
-use crate::wire::command;
+use crate::scatter::{Branch, Failure, Scatter};
+use crate::sniff::{Effects, Sniffed, Verb};
+use crate::wire::row::walk_text;
+use crate::wire::{command, error};
+use std::task::Poll;
 
 pub(super) const ABOUT_TRACKING: Effects = Effects::SHOWS_TRACKING.union(Effects::SETS_TRACKING);
 
@@ -15,7 +19,38 @@ pub(super) const ABOUT_TRACKING: Effects = Effects::SHOWS_TRACKING.union(Effects
 pub(super) const AS_IF_NOT_TRACKED: &str = "SET @@SESSION.session_track_schema=DEFAULT,\
      @@SESSION.session_track_state_change=DEFAULT,@@SESSION.session_track_system_variables=DEFAULT";
 
+/// In hexadecimal, which looks alike in every character set that results may have.
+const ASKS_SCHEMA: &str = "SELECT HEX(CONVERT(DATABASE() USING utf8mb4))";
+/// Bytes of the answer, and more.
+const LONGEST: usize = 4096;
+
 impl Session {
+    /// After a statement that may have selected another schema while nothing is reported.
+    pub(super) fn note_unreported_schema(&mut self, lease: &Lease, sniffed: &Sniffed) {
+        let calls = Effects::USE | Effects::CALL | Effects::MULTI_STATEMENT;
+        let may = sniffed.effects.intersects(calls)
+            || matches!(sniffed.verb, Verb::Use | Verb::Drop | Verb::Execute);
+        if !lease.tracking && may {
+            self.pins |= Pins::SCHEMA;
+        }
+    }
+
+    /// Before a command that hangs on the session's schema: the connection is asked for it.
+    pub(super) async fn learn_schema(&mut self) -> Result<(), End> {
+        self.pins.remove(Pins::SCHEMA);
+        let Some(lease) = self.held.as_mut() else {
+            return Ok(());
+        };
+        let Ok(schema) = ask_schema(lease, self.shared.snapshot().proxy.login_timeout).await else {
+            return Err(self.tell_and_end(&error::server_lost()));
+        };
+        let state = self.state.with_schema(&schema);
+        self.state = self.shared.states.intern(state);
+        lease.state = self.state.clone();
+        self.state_changed();
+        Ok(())
+    }
+
     /// After such a statement: tracking goes on, or is the client's from now on.
     pub(super) async fn resume_tracking(
         &mut self,
@@ -55,4 +90,39 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Empty: none is selected.
+async fn ask_schema(lease: &Lease, limit: std::time::Duration) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    super::sync::frame_query(lease, ASKS_SCHEMA, &mut bytes);
+    let branch = Branch {
+        socket: &lease.socket,
+        capabilities: lease.capabilities,
+        bytes: Buf::from_vec(bytes),
+        silent: 0,
+        parts: vec![0],
+        keep: true,
+    };
+    let mut never = |_: &mut std::task::Context<'_>| Poll::Pending;
+    let mut scatter = Scatter::new(vec![branch], None, &mut never, LONGEST);
+    lease.socket.set_deadline(Some(net::now() + limit));
+    scatter.send();
+    let answer = scatter.collect(LONGEST).await?;
+    scatter.finish();
+    lease.socket.set_deadline(None);
+    let row = answer.rows.first().map(Vec::as_slice).unwrap_or_default();
+    let mut spans = Vec::new();
+    let what = "a row of no columns";
+    walk_text(row, 1, &mut spans).map_err(|_| Failure::Protocol { part: 0, what })?;
+    let value = spans.first().and_then(|span| span.of(row));
+    Ok(unhex(value.unwrap_or_default()))
+}
+
+/// Two digits a byte; the zero bytes between the digits of wide character sets do not count.
+fn unhex(text: &[u8]) -> Vec<u8> {
+    let digit = |b: &u8| char::from(*b).to_digit(16);
+    let digits: Vec<u32> = text.iter().filter_map(digit).collect();
+    let byte = |pair: &[u32]| pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8);
+    digits.chunks_exact(2).map(byte).collect()
 }

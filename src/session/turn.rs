@@ -9,7 +9,7 @@ use crate::net::{self, Buf};
 use crate::relay::{
     stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
 };
-use crate::sniff::{LockWord, Sniffed};
+use crate::sniff::{Effects, LockWord, Sniffed, Verb};
 use crate::wire::{error, reply};
 use std::rc::Rc;
 
@@ -30,6 +30,8 @@ pub(super) struct Outgoing {
     pub clears_diagnostics: bool,
     /// The statement shows or sets session_track_*, which are Umpire's own on a connection.
     pub about_tracking: bool,
+    /// BEGIN, COMMIT and the like: selects no schema, nor does anything that it runs.
+    pub keeps_schema: bool,
     /// Keep a refusal because of read-only back: the statement goes to the primary instead.
     pub heals: bool,
     /// See [`Sniffed::may_change_data`].
@@ -52,6 +54,10 @@ impl Outgoing {
             needs_last_insert_id: false,
             clears_diagnostics: false,
             about_tracking: sniffed.effects.intersects(ABOUT_TRACKING),
+            keeps_schema: matches!(
+                sniffed.verb,
+                Verb::Begin | Verb::Start | Verb::Commit | Verb::Rollback
+            ) && !sniffed.effects.contains(Effects::MULTI_STATEMENT),
             heals: false,
             may_change_data: sniffed.may_change_data(),
             may_be_interrupted: may_be_interrupted(sniffed.verb),
@@ -174,6 +180,7 @@ impl Session {
         relay.statement_id = out.statement_id;
         relay.filter = TrackFilter {
             all: !lease.tracking || out.about_tracking,
+            keeps_schema: out.keeps_schema,
         };
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
         let heals = out.heals || read_only_transaction;

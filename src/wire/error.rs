@@ -182,6 +182,11 @@ pub fn server_shutdown() -> Err {
     error(1053, b"08S01", "Server shutdown in progress")
 }
 
+/// 1053, by which clients know that another connection is needed: nobody there to write to, for whatever reason.
+pub fn no_server(why: &str) -> Err {
+    error(1053, b"08S01", format!("Umpire: {why}"))
+}
+
 /// 1158. Not 2013, which libraries raise themselves and take for a malformed packet when a server sends it.
 pub fn server_lost() -> Err {
     let text = "Lost connection to the server during query: whether it took effect is not known, \

@@ -38,6 +38,8 @@ listen = ["127.0.0.1:$SERVER_PORT", "[::1]:$SERVER_PORT"]
 # tests wait until the sessions that they have closed are gone from the server: pooled connections go soon
 min_idle = 0
 server_idle_timeout_s = 1
+# and until a server that they have stopped is gone: nobody takes its place
+lease_timeout_ms = 2000
 [[group]]
 name = "main"
 servers = [ { address = "127.0.0.2:$SERVER_PORT", role = "primary" } ]

@@ -5,6 +5,7 @@ use crate::config::{Address, Monitor};
 use crate::topology::accounts::{AccountsRead, Host, Refresh};
 use crate::topology::{Group, Server, Snapshot};
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -14,6 +15,8 @@ use tokio::time::Instant;
 const DEADLINE: Duration = Duration::from_secs(5);
 /// From one reading to the next at least: wishes of many logins come together in one.
 const GAP: Duration = Duration::from_millis(100);
+/// How long a connection waits for the next reading: no server has one more session for what is asked now and then.
+const KEPT: Duration = Duration::from_secs(1);
 /// After a reading that failed.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -56,10 +59,16 @@ pub(super) async fn follow(
             return;
         }
         let pause = if failed { RETRY } else { order.interval };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            _ = woken.recv() => {}
-            _ = snapshots.changed(), if failed => {}
+        let mut next = pin!(async {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = woken.recv() => {}
+                _ = snapshots.changed(), if failed => {}
+            }
+        });
+        if tokio::time::timeout(KEPT, &mut next).await.is_err() {
+            follower.leave().await;
+            next.await;
         }
         tokio::time::sleep_until(started + GAP).await;
     }
@@ -103,6 +112,12 @@ impl Follower {
             .insert(server.address.clone(), reader.seen_as().clone());
         self.reader = Some((server.address.clone(), reader));
         Ok(read)
+    }
+
+    async fn leave(&mut self) {
+        if let Some((_, reader)) = self.reader.take() {
+            reader.quit().await;
+        }
     }
 
     /// Asks the other servers once how they see Umpire; what a server that was away said no longer counts.

@@ -72,6 +72,10 @@ impl Reader {
         })
     }
 
+    pub async fn quit(self) {
+        self.client.quit().await;
+    }
+
     pub fn seen_as(&self) -> &Host {
         &self.seen_as
     }

@@ -237,6 +237,7 @@ impl Session {
             may_change_data: false,
             may_be_interrupted: true,
             about_tracking: false,
+            keeps_schema: false,
             statement_id: None,
         };
         match self

@@ -405,6 +405,7 @@ impl Session {
                 may_change_data: sniffed.may_change_data(),
                 may_be_interrupted: true,
                 about_tracking: false,
+                keeps_schema: false,
                 statement_id: None,
             };
             match self.exchange(&mut lease, out, &mut attempt).await? {
