@@ -6,6 +6,8 @@
 )]
 
 mod common;
+#[path = "definitions/rules.rs"]
+mod rules;
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "sharding/world.rs"]
 mod world;

@@ -81,13 +81,14 @@ pub(super) fn read(
 
 /// Reports a name that no group has.
 pub(super) fn known_group(found: &Found<&str>, groups: &[Group], findings: &Findings<'_>) {
-    if !groups.is_empty() && !groups.iter().any(|group| group.name == found.value) {
-        let names = || {
-            groups
-                .iter()
-                .map(|group| group.name.as_str())
-                .filter(|name| !name.is_empty())
-        };
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    known_name(found, &names, findings);
+}
+
+/// Reports a name that is not one of these names of groups.
+pub(super) fn known_name(found: &Found<&str>, groups: &[&str], findings: &Findings<'_>) {
+    if !groups.is_empty() && !groups.contains(&found.value) {
+        let names = || groups.iter().copied().filter(|name| !name.is_empty());
         let hint = match nearest(found.value, names()) {
             Some(right) => format!("did you mean {right:?}?"),
             None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),

@@ -130,7 +130,8 @@ fn document_of(
     let limits = limits::read(&mut top);
     let policies = policy::read(&mut top, &users, findings);
     let store = coordination::read(&mut top, findings);
-    let (databases, tables) = sharding::read(&mut top, &groups, store.is_some(), findings);
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let (databases, tables) = sharding::read(&mut top, &names, store.is_some(), findings);
     let watching = Watching {
         audit: audit::audit(&mut top, findings),
         statistics: audit::statistics(&mut top),

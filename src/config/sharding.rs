@@ -1,8 +1,12 @@
 //! Where data lives: `[[database]]` and `[[table]]` as validated values.
+mod comment;
 mod ids;
 mod read;
+mod stored;
 
+pub use comment::section_of_comment;
 pub(super) use read::read;
+pub use stored::{conflict, rule_of_section, Conflict};
 
 /// `[[database]]`: a whole database on one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +23,15 @@ pub struct Table {
     pub name: String,
     pub rule: Rule,
     pub ids: Ids,
+    pub origin: Origin,
+}
+
+/// Where a rule comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Configuration,
+    /// A comment of the table's CREATE TABLE; the store keeps it.
+    Comment,
 }
 
 /// Who counts a table's AUTO_INCREMENT.

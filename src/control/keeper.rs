@@ -1,7 +1,11 @@
 //! What the control thread knows: the configuration, every server's health, the last snapshot; and
 //! what follows from a change of any of them.
 
+mod configured;
 mod limits;
+mod rules;
+
+pub(super) use rules::follow;
 
 use super::accounts;
 use super::handle::View;
@@ -11,8 +15,9 @@ use super::journal::Order;
 use super::log::{log_service, log_transition};
 use super::reload;
 use super::stall::StallClock;
-use super::watch::{watch, Report};
+use super::watch::Report;
 use crate::config::{self, Address, Config};
+use crate::coordination::Rule;
 use crate::topology::{
     Built, DefaultsChanging, Greeting, Health, Learnt, ServerIds, Snapshot, Target,
 };
@@ -66,6 +71,8 @@ struct Judged {
 pub(super) struct Keeper {
     config: Arc<Config>,
     config_path: PathBuf,
+    /// What the store keeps of rules; they are in `config`, too.
+    rules: Vec<Rule>,
     mailboxes: Arc<[Mailbox]>,
     reports: mpsc::Sender<Report>,
     clock: Arc<StallClock>,
@@ -89,6 +96,7 @@ impl Keeper {
     /// Begins to check the configured servers. Must run inside the runtime.
     pub(super) fn new(
         config: Config,
+        rules: Vec<Rule>,
         config_path: PathBuf,
         mailboxes: Arc<[Mailbox]>,
         reports: mpsc::Sender<Report>,
@@ -103,6 +111,7 @@ impl Keeper {
         let mut keeper = Keeper {
             config: Arc::new(config),
             config_path,
+            rules,
             mailboxes,
             reports,
             clock,
@@ -225,20 +234,6 @@ impl Keeper {
         }
     }
 
-    /// Ok: what was done, in words; Err: why nothing was.
-    pub(super) fn reload(&mut self, now: Instant) -> Result<String, String> {
-        let loaded = reload::load(&self.config_path, &self.config).inspect_err(|why| {
-            tracing::error!("reload: nothing was changed: {why}");
-        })?;
-        tracing::info!("reload: {}", loaded.words);
-        self.config = Arc::new(loaded.config);
-        self.watch_configured();
-        self.accounts.configure(&self.config, &mut self.ids);
-        let config = self.config.clone();
-        self.rebuild(&config, now);
-        Ok(loaded.words)
-    }
-
     /// The reports that [`Keeper::on_accounts`] wants; to be taken once.
     pub(super) fn account_reports(&mut self) -> mpsc::Receiver<accounts::Report> {
         self.accounts.reports()
@@ -249,24 +244,6 @@ impl Keeper {
             let config = self.config.clone();
             self.rebuild(&config, now);
         }
-    }
-
-    /// Publishes what follows from a changed configuration.
-    fn rebuild(&mut self, config: &Config, now: Instant) {
-        let first = Snapshot::build(config, Some(&self.snapshot), &mut self.ids, &[]);
-        self.snapshot = Arc::new(first.snapshot);
-        let (built, healths) = self.settle(now, |snapshot, ids, learnt| {
-            Snapshot::build(config, Some(snapshot), ids, learnt)
-        });
-        self.healths = healths;
-        self.raise(built.alarms);
-        self.snapshot = Arc::new(built.snapshot);
-        self.send_snapshot();
-    }
-
-    /// One that runs out is warned of every day, not only when it becomes an alarm.
-    pub(super) fn look_at_certificates(&self) {
-        reload::expiring(&self.config).for_each(|warning| tracing::warn!("{warning}"));
     }
 
     /// The first time within the configured deadline, the second time at once.
@@ -393,64 +370,6 @@ impl Keeper {
         self.accounts.published(&self.snapshot);
         for mailbox in self.mailboxes.iter() {
             self.owed |= !mailbox.send(Message::Snapshot(self.snapshot.clone()));
-        }
-    }
-
-    /// Starts, keeps and ends the checking tasks as the configuration says.
-    fn watch_configured(&mut self) {
-        let mut before = std::mem::take(&mut self.watched);
-        let config = self.config.clone();
-        for group in &config.groups {
-            if group.monitor.is_none() {
-                tracing::warn!(
-                    group = group.name,
-                    "no monitor account is configured: roles are trusted as configured, health is \
-                     known by connecting only, replication lag is not known"
-                );
-            }
-            for server in &group.servers {
-                let address = &server.address;
-                let watched = match before.remove(address) {
-                    Some(w) if w.is_for(server, group) => w,
-                    old => self.begin_watching(server, group, old),
-                };
-                self.watched.insert(address.clone(), watched);
-            }
-        }
-    }
-
-    /// A new task; what is known of the server is carried over from `old`.
-    fn begin_watching(
-        &mut self,
-        server: &config::Server,
-        group: &config::Group,
-        old: Option<Watched>,
-    ) -> Watched {
-        self.generations += 1;
-        let generation = self.generations;
-        let (reports, clock) = (self.reports.clone(), self.clock.clone());
-        let (monitor, headers) = (group.monitor.clone(), group.proxy_protocol);
-        let (address, tls) = (server.address.clone(), server.tls.clone());
-        let checks = watch(
-            address,
-            generation,
-            monitor.clone(),
-            tls.clone(),
-            headers,
-            reports,
-            clock,
-        );
-        let old = old.as_ref();
-        Watched {
-            generation,
-            health: old.map(|w| w.health.clone()).unwrap_or_default(),
-            heard_of: old.is_some_and(|w| w.heard_of),
-            greeting: old.and_then(|w| w.greeting.clone()),
-            target: old.and_then(|w| w.target.clone()),
-            monitor,
-            tls,
-            headers,
-            task: tokio::spawn(checks).abort_handle(),
         }
     }
 

@@ -128,8 +128,19 @@ async fn follow(
     tokio::spawn(memory::tend());
     let mailboxes: Arc<[Mailbox]> = input.mailboxes.into();
     let (sender, mut reports) = mpsc::channel(QUEUE);
+    let mut rules = keeper::follow(input.clerk.as_ref());
+    let mut config = input.config;
+    let mut stored = Vec::new();
+    if input.clerk.is_some() {
+        if let Some(first) = rules.recv().await {
+            stored = first.list;
+            let sections = stored.iter().map(|rule| rule.text.as_str());
+            config = config.with_stored(sections).map_err(io::Error::other)?;
+        }
+    }
     let mut keeper = Keeper::new(
-        input.config,
+        config,
+        stored,
         input.config_path,
         mailboxes.clone(),
         sender,
@@ -160,6 +171,7 @@ async fn follow(
             Some(report) = reports.recv() => keeper.on_report(report),
             Some(report) = accounts.recv() => keeper.on_accounts(report, Instant::now()),
             Some(request) = requests.recv() => answer(&mut keeper, request),
+            Some(rules) = rules.recv() => keeper.on_rules(rules, Instant::now()),
             signal = signals.next() => obey(&mut keeper, signal),
             _ = &mut stop => break,
         }

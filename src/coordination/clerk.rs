@@ -1,5 +1,6 @@
 //! The store's thread, and what it is asked.
 use super::job::Job;
+use super::rule::Follower;
 use super::store::{Store, StoreError};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
@@ -29,6 +30,10 @@ pub enum Ask {
     Release(u64),
     /// Whether there was such a job.
     Forget(u64, Reply<bool>),
+    /// Who is told of rules from now on, and of those that there are at once.
+    Follow(Follower),
+    /// Answered when everyone has the rules as they are.
+    Spread(Reply<()>),
 }
 
 /// Asks the store's thread. Cheap to clone; usable from any thread.
@@ -73,11 +78,15 @@ fn refuse(ask: Ask, why: &str) {
         Ask::Claim(_, reply) => reply(Err(why)),
         Ask::Release(_) => tracing::error!(why, "a job could not be released"),
         Ask::Forget(_, reply) => reply(Err(why)),
+        Ask::Follow(_) => tracing::error!(why, "nobody follows the rules"),
+        Ask::Spread(reply) => reply(Err(why)),
     }
 }
 
 #[allow(clippy::disallowed_methods, reason = "a thread that may block")]
 fn run(mut store: Store, asked: &Receiver<Ask>) {
+    let mut follower: Option<Follower> = None;
+    let mut told_rules = store.rules().to_vec();
     while let Ok(ask) = asked.recv() {
         match ask {
             Ask::Ids {
@@ -97,6 +106,20 @@ fn run(mut store: Store, asked: &Receiver<Ask>) {
             Ask::Claim(id, reply) => reply(store.claim(id)),
             Ask::Release(id) => store.release(id),
             Ask::Forget(id, reply) => reply(told(store.forget(id))),
+            Ask::Follow(new) => {
+                new(store.rules().to_vec(), None);
+                follower = Some(new);
+            }
+            Ask::Spread(reply) => match &follower {
+                Some(follower) => follower(store.rules().to_vec(), Some(reply)),
+                None => reply(Err("nobody follows the rules".into())),
+            },
+        }
+        if told_rules != store.rules() {
+            told_rules = store.rules().to_vec();
+            if let Some(follower) = &follower {
+                follower(told_rules.clone(), None);
+            }
         }
     }
 }

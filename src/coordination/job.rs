@@ -1,4 +1,5 @@
 //! A change of a table on all its shards (DDL), and how far it came.
+use super::rule::{Rule, RuleChange};
 use serde::{Deserialize, Serialize};
 
 /// One statement of a client that runs on several shards, one after the other.
@@ -15,6 +16,9 @@ pub struct Job {
     pub sql_mode: Option<String>,
     /// Seconds since 1970.
     pub begun: u64,
+    /// What becomes of the rules with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleChange>,
     pub parts: Vec<Part>,
 }
 
@@ -55,6 +59,20 @@ impl PartState {
 impl Job {
     pub fn is_done(&self) -> bool {
         self.parts.iter().all(|p| p.state == PartState::Done)
+    }
+
+    /// Nothing has happened anywhere, as far as is known.
+    pub fn is_untouched(&self) -> bool {
+        let untouched = |part: &Part| matches!(part.state, PartState::Waiting | PartState::Failed);
+        self.parts.iter().all(untouched)
+    }
+
+    /// The rule that came with it.
+    pub fn added(&self) -> Option<&Rule> {
+        self.rules.iter().find_map(|change| match change {
+            RuleChange::Adds(rule) => Some(rule),
+            RuleChange::Drops(_) => None,
+        })
     }
 
     /// `2 of 4 done, failed: shard 2 of shop.orders on group 's1' (1060 …)`.

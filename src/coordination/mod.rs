@@ -6,14 +6,17 @@
 //! | file | job |
 //! |---|---|
 //! | `job.rs` | a change of a table on all its shards, and how far it came |
+//! | `rule.rs` | a rule that came with CREATE TABLE |
 //! | `store.rs` | the files |
 //! | `clerk.rs` | the thread, and what it is asked |
 mod clerk;
 mod job;
+mod rule;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub use clerk::{Ask, Clerk, Reply};
 pub use job::{Job, Part, PartState};
+pub use rule::{Follower, Rule, RuleChange};
 pub use store::{Store, StoreError};

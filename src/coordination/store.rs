@@ -1,14 +1,15 @@
 //! The files of the store. Each is written anew beside the old one, flushed to the disk and put in its place, so that at
 //! every moment one whole version is there.
 //!
-//! `ids.toml`: for each table the least id that was never given out. `job-N.toml`: one
-//! job that is not done.
+//! `ids.toml`: for each table the least id that was never given out. `rules.toml`: the rules that came with CREATE TABLE.
+//! `job-N.toml`: one job that is not done.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "the store has a thread of its own, which may block"
 )]
 use super::job::Job;
+use super::rule::{Rule, RuleChange};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -30,6 +31,8 @@ pub enum StoreError {
     /// Ids are counted in 63 bits.
     #[error("the ids of {0} are used up")]
     UsedUp(String),
+    #[error("there is another rule for {0} already, which came with its CREATE TABLE")]
+    OtherRule(String),
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,12 +43,19 @@ struct Ids {
     next_job: u64,
 }
 
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Rules {
+    #[serde(default, rename = "rule")]
+    list: Vec<Rule>,
+}
+
 /// One folder, open.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
     ids: Ids,
     jobs: BTreeMap<u64, Job>,
+    rules: Vec<Rule>,
     /// Jobs that somebody of this process runs now.
     claimed: BTreeSet<u64>,
     _lock: UnixListener,
@@ -66,6 +76,10 @@ impl Store {
                 ..Ids::default()
             },
         };
+        let rules: Rules = match read(&folder.join("rules.toml"))? {
+            Some(text) => parse(&folder.join("rules.toml"), &text)?,
+            None => Rules::default(),
+        };
         let mut jobs = BTreeMap::new();
         for entry in fs::read_dir(folder).map_err(at(folder))? {
             let path = entry.map_err(at(folder))?.path();
@@ -80,6 +94,7 @@ impl Store {
             folder: folder.to_owned(),
             ids,
             jobs,
+            rules: rules.list,
             claimed: BTreeSet::new(),
             _lock: lock,
         })
@@ -116,27 +131,49 @@ impl Store {
         Ok(Some(first))
     }
 
-    /// Keeps a new job, which is claimed; its number.
+    /// Keeps a new job, which is claimed, with the rule that it adds; its number. A rule that is there already is not
+    /// the job's.
     ///
     /// # Errors
-    /// It could not be kept.
+    /// It could not be kept, or there is another rule.
     pub fn begin(&mut self, mut job: Job) -> Result<u64, StoreError> {
+        if let Some(new) = job.added().cloned() {
+            match self.rules.iter().find(|rule| rule.is_of(&new.table)) {
+                Some(rule) if *rule == new => job.rules.clear(),
+                Some(rule) => return Err(StoreError::OtherRule(rule.table.clone())),
+                None => {}
+            }
+        }
         job.id = self.ids.next_job;
         self.ids.next_job += 1;
         self.write_ids()?;
-        self.write_job(&job)?;
+        if let Some(new) = job.added() {
+            let rules = self.rules.iter().chain([new]).cloned().collect();
+            self.set_rules(rules)?;
+        }
+        if let Err(error) = self.write_job(&job) {
+            if let Some(new) = job.added() {
+                self.drop_rule(&new.table)?;
+            }
+            return Err(error);
+        }
         let id = job.id;
         self.jobs.insert(id, job);
         self.claimed.insert(id);
         Ok(id)
     }
 
-    /// What is known of a job has changed. One that is done goes.
+    /// What is known of a job has changed. One that is done goes, and what becomes of its rule with it happens first.
     ///
     /// # Errors
     /// It could not be kept.
     pub fn note(&mut self, job: Job) -> Result<(), StoreError> {
         if job.is_done() {
+            for change in &job.rules {
+                if let RuleChange::Drops(table) = change {
+                    self.drop_rule(table)?;
+                }
+            }
             let file = self.job_file(job.id);
             fs::remove_file(&file).map_err(at(&file))?;
             self.jobs.remove(&job.id);
@@ -144,6 +181,32 @@ impl Store {
         }
         self.write_job(&job)?;
         self.jobs.insert(job.id, job);
+        Ok(())
+    }
+
+    /// Those that came with CREATE TABLE.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    fn drop_rule(&mut self, table: &str) -> Result<(), StoreError> {
+        let left: Vec<Rule> = self
+            .rules
+            .iter()
+            .filter(|rule| !rule.is_of(table))
+            .cloned()
+            .collect();
+        match left.len() == self.rules.len() {
+            true => Ok(()),
+            false => self.set_rules(left),
+        }
+    }
+
+    fn set_rules(&mut self, list: Vec<Rule>) -> Result<(), StoreError> {
+        let rules = Rules { list };
+        let text = toml::to_string(&rules).map_err(|e| content("rules.toml", &e))?;
+        self.write("rules.toml", &text)?;
+        self.rules = rules.list;
         Ok(())
     }
 
@@ -175,14 +238,18 @@ impl Store {
         self.claimed.contains(&id)
     }
 
-    /// A job is given up: nothing of it is undone.
+    /// A job is given up: nothing of it is undone. Where nothing has happened, the rule that it added goes.
     ///
     /// # Errors
     /// Its file could not be removed.
     pub fn forget(&mut self, id: u64) -> Result<bool, StoreError> {
-        if self.jobs.remove(&id).is_none() {
+        let Some(job) = self.jobs.get(&id) else {
             return Ok(false);
+        };
+        if let (Some(rule), true) = (job.added().cloned(), job.is_untouched()) {
+            self.drop_rule(&rule.table)?;
         }
+        self.jobs.remove(&id);
         let file = self.job_file(id);
         fs::remove_file(&file).map_err(at(&file))?;
         self.flush_folder()?;

@@ -15,6 +15,7 @@ fn job() -> Job {
         statement: "ALTER TABLE orders ADD x INT".into(),
         sql_mode: None,
         begun: 1,
+        rules: Vec::new(),
         parts: (0..3).map(part).collect(),
     }
 }
@@ -96,4 +97,64 @@ fn a_folder_belongs_to_one_process_and_holds_what_the_store_wrote() {
     std::fs::write(wrong, "next = 5").expect("written");
     let broken = Store::open(folder.path()).expect_err("it cannot be read");
     assert!(broken.to_string().contains("ids.toml"), "{broken}");
+}
+
+#[test]
+fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(folder.path()).expect("a store");
+    let rule = Rule {
+        table: "shop.orders".into(),
+        text: "name = \"shop.orders\"\nkey = 'id'\n".into(),
+    };
+    let creates = Job {
+        rules: vec![RuleChange::Adds(rule.clone())],
+        ..job()
+    };
+    // nothing came of it: neither a job nor a rule is left
+    let id = store.begin(creates.clone()).expect("kept");
+    assert_eq!(store.rules(), [rule.clone()]);
+    assert!(store.forget(id).expect("removed"));
+    assert_eq!(store.rules(), []);
+    // it stopped in the middle, and is given up: some tables are there, and so is the rule
+    let id = store.begin(creates.clone()).expect("kept");
+    let mut half = Job {
+        id,
+        ..creates.clone()
+    };
+    half.parts[0].state = PartState::Done;
+    store.note(half).expect("kept");
+    assert!(store.forget(id).expect("removed"));
+    drop(store);
+    let mut store = Store::open(folder.path()).expect("a store");
+    assert_eq!(store.rules(), [rule.clone()], "after a restart");
+    // the same again is not the second job's to take back; another is refused
+    let id = store.begin(creates.clone()).expect("kept");
+    assert!(store.forget(id).expect("removed"));
+    assert_eq!(store.rules(), [rule.clone()]);
+    let other = Rule {
+        table: "shop.Orders".into(),
+        ..rule.clone()
+    };
+    let refused = store.begin(Job {
+        rules: vec![RuleChange::Adds(other)],
+        ..job()
+    });
+    let why = refused.expect_err("another rule").to_string();
+    assert!(why.contains("another rule for shop.orders"), "{why}");
+    // DROP TABLE
+    let mut drops = Job {
+        rules: vec![RuleChange::Drops("shop.orders".into())],
+        ..job()
+    };
+    drops.id = store.begin(drops.clone()).expect("kept");
+    assert_eq!(store.rules(), [rule], "until it is done");
+    drops
+        .parts
+        .iter_mut()
+        .for_each(|p| p.state = PartState::Done);
+    store.note(drops).expect("kept");
+    assert_eq!(store.rules(), []);
+    drop(store);
+    assert_eq!(Store::open(folder.path()).expect("a store").rules(), []);
 }

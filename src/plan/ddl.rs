@@ -1,5 +1,9 @@
 //! Changes of a sharded or broadcast table's definition → the statement for each shard: the client's text with the tables'
 //! names replaced, found token by token.
+mod create;
+
+pub use create::created_table;
+
 use super::bind::{place, shown, Place};
 use super::edit::quoted;
 use super::request::Request;
@@ -272,33 +276,6 @@ impl<'a> Change<'a> {
             return Err(self.refuse(what, "leave the name out"));
         }
         Ok(())
-    }
-
-    /// A sharded table has its key.
-    fn check_columns(&self) -> Result<(), Refusal> {
-        let Some(key) = self.key() else {
-            return Ok(());
-        };
-        if !self.tokens.mark(self.target.next, b'(') || self.tokens.is(self.target.next + 1, "like")
-        {
-            return Ok(());
-        }
-        let mut depth = 0;
-        for at in self.target.next..self.tokens.list.len() {
-            let begins = self.tokens.mark(at, b'(') || self.tokens.mark(at, b',');
-            depth += usize::from(self.tokens.mark(at, b'('));
-            if self.tokens.mark(at, b')') {
-                depth -= 1;
-            }
-            let column = self.tokens.identifier(at + 1);
-            if begins && depth == 1 && column.is_some_and(|c| c.text.eq_ignore_ascii_case(key)) {
-                return Ok(());
-            }
-        }
-        Err(self.refuse(
-            &format!("a CREATE TABLE without {key}, the sharding key"),
-            "add the column",
-        ))
     }
 
     fn key(&self) -> Option<&'a str> {

@@ -44,6 +44,7 @@ mod why;
 mod write;
 
 pub use columns::{Column as TableColumn, Columns, Kind as ColumnKind};
+pub use ddl::created_table;
 pub use explain::explain;
 pub use mention::concerns;
 pub use planner::plan;

@@ -54,7 +54,7 @@ pub struct Definition {
     /// The logical table.
     pub schema: String,
     pub table: String,
-    /// DROP TABLE.
+    /// DROP TABLE: its rule goes with it, if that came with CREATE TABLE.
     pub drops: bool,
     /// In this order; the first that fails ends it.
     pub parts: Vec<Part>,

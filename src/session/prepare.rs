@@ -39,6 +39,10 @@ impl Session {
         if super::query::asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, 0);
         }
+        if self.brings_rule(&sniffed, command.body()) {
+            self.refuse_to_prepare_rule();
+            return Ok(());
+        }
         if let Some(planned) = self.prepares_elsewhere(command.body(), &sniffed) {
             return Box::pin(self.prepare_sharded(command, sniffed, planned)).await;
         }

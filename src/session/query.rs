@@ -52,6 +52,9 @@ impl Session {
                 return Box::pin(self.explain_route(&command, text_at + at)).await;
             }
         }
+        if self.brings_rule(&sniffed, sql) {
+            return Box::pin(self.create_with_rule(&command, text_at, &sniffed)).await;
+        }
         if self.shared.sharding() && self.may_leave_home(&sniffed, sql) {
             let snapshot = self.shared.snapshot();
             let planned = self.plan_text(&snapshot, sql);

@@ -24,6 +24,7 @@ mod named;
 mod normal;
 mod placeholders;
 mod query;
+mod rule_comment;
 mod scan;
 mod set;
 mod types;
@@ -45,6 +46,7 @@ pub use memo::Memo;
 pub use named::{named, Named, TableName};
 pub use normal::normalised;
 pub use placeholders::placeholders;
+pub use rule_comment::{prepares_rule, rule_comments};
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
 pub use user_variables::{literal_assignments, Literal};
 

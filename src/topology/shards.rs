@@ -6,13 +6,15 @@ mod tests;
 pub use key::{fnv1a_fmix64, jump, Key};
 
 use crate::config::{self, ListValue, Rule, Span};
-pub use crate::config::{Ids, Method, Period};
+pub use crate::config::{Ids, Method, Origin, Period};
 use std::collections::HashMap;
 
 /// Per process; immutable; groups are indices in [`super::Snapshot::groups`].
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShardMap {
     tables: Vec<Table>,
+    /// What `tables` was made from, in the same order.
+    rules: Vec<config::Table>,
     /// Database → group.
     databases: HashMap<String, usize, ahash::RandomState>,
     /// Schema and name, in lower case → place in `tables`.
@@ -21,16 +23,17 @@ pub struct ShardMap {
 }
 
 /// One table with a rule.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     pub schema: String,
     pub name: String,
     pub kind: Kind,
     /// Who counts its AUTO_INCREMENT.
     pub ids: Ids,
+    pub origin: Origin,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// The whole table on one group.
     Placed(usize),
@@ -39,7 +42,7 @@ pub enum Kind {
     Sharded(Sharding),
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sharding {
     /// Column whose value decides the shard.
     pub key: String,
@@ -66,21 +69,35 @@ impl ShardMap {
                 map.databases.insert(database.name.clone(), group);
             }
         }
-        for table in &config.tables {
-            let Some(kind) = kind(&table.rule, &group) else {
-                continue;
-            };
-            map.filter.add(&table.name);
-            let folded = (table.schema.to_lowercase(), table.name.to_lowercase());
-            map.by_name.insert(folded, map.tables.len());
-            map.tables.push(Table {
-                schema: table.schema.clone(),
-                name: table.name.clone(),
-                kind,
-                ids: table.ids,
-            });
-        }
+        config
+            .tables
+            .iter()
+            .for_each(|table| map.add(table, &group));
         map
+    }
+
+    /// This map with one more rule. `group`: the place of a group's name in the snapshot.
+    pub fn with(&self, table: &config::Table, group: &impl Fn(&str) -> Option<usize>) -> ShardMap {
+        let mut map = self.clone();
+        map.add(table, group);
+        map
+    }
+
+    fn add(&mut self, table: &config::Table, group: &impl Fn(&str) -> Option<usize>) {
+        let Some(kind) = kind(&table.rule, group) else {
+            return;
+        };
+        self.rules.push(table.clone());
+        self.filter.add(&table.name);
+        let folded = (table.schema.to_lowercase(), table.name.to_lowercase());
+        self.by_name.insert(folded, self.tables.len());
+        self.tables.push(Table {
+            schema: table.schema.clone(),
+            name: table.name.clone(),
+            kind,
+            ids: table.ids,
+            origin: table.origin,
+        });
     }
 
     /// No rule at all: nothing below the sniffer is ever asked.
@@ -110,6 +127,11 @@ impl ShardMap {
 
     pub fn table(&self, at: usize) -> Option<&Table> {
         self.tables.get(at)
+    }
+
+    /// As configured or kept, in the order of [`ShardMap::tables`].
+    pub fn rules(&self) -> &[config::Table] {
+        &self.rules
     }
 
     /// In the order of the configuration.
@@ -245,7 +267,7 @@ fn kind(rule: &Rule, group: &impl Fn(&str) -> Option<usize>) -> Option<Kind> {
 }
 
 /// Tells most names apart by length and first letter, without hashing.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Filter {
     /// A bit for each length, for each first letter (lower case).
     lengths: u64,

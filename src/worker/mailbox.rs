@@ -54,6 +54,8 @@ pub enum Message {
         ticket: u64,
         outcome: KillOutcome,
     },
+    /// Answered when every message before it has been read.
+    Heard(Reply<()>),
     /// Stop accepting; idle sessions are closed, others after their turn or transaction; the worker
     /// ends when none is left or the deadline is over.
     Drain(Duration),

@@ -116,6 +116,7 @@ impl Worker {
                 });
             }
             Message::KillDone { ticket, outcome } => self.kills.done(ticket, outcome),
+            Message::Heard(reply) => reply(()),
             Message::Drain(limit) => self.drain(limit),
         }
     }

@@ -1,9 +1,8 @@
 //! The sections `[[database]]` and `[[table]]`.
-use super::super::group::known_group;
+use super::super::group::known_name;
 use super::super::walk::{type_name, Findings, Found, Section};
-use super::super::Group;
 use super::ids::ids;
-use super::{Database, ListValue, Method, Period, Rule, Shard, Span, Table};
+use super::{Database, ListValue, Method, Origin, Period, Rule, Shard, Span, Table};
 use std::collections::{HashMap, HashSet};
 use toml::de::DeValue;
 
@@ -16,7 +15,7 @@ const MAX_SHARDS: usize = 4096;
 /// `[coordination]` that can keep ids.
 pub(in crate::config) fn read(
     top: &mut Section<'_, '_>,
-    groups: &[Group],
+    groups: &[&str],
     stored: bool,
     findings: &Findings<'_>,
 ) -> (Vec<Database>, Vec<Table>) {
@@ -47,14 +46,14 @@ struct Seen {
 fn database(
     mut section: Section<'_, '_>,
     seen: &mut HashMap<String, usize>,
-    groups: &[Group],
+    groups: &[&str],
     findings: &Findings<'_>,
 ) -> Option<Database> {
     let name = section.required("name", "the name of a database on the servers");
     let group = section.required("group", "the name of the group that has the database");
     section.finish();
     let (name, group) = (name?, group?);
-    known_group(&group, groups, findings);
+    known_name(&group, groups, findings);
     check_name(&name, name.value, "database", findings);
     if let Some(line) = seen.insert(name.value.to_lowercase(), findings.line(name.at)) {
         let message = format!("{:?} is placed already, at line {line}", name.value);
@@ -69,7 +68,7 @@ fn database(
 fn table(
     mut section: Section<'_, '_>,
     seen: &mut Seen,
-    groups: &[Group],
+    groups: &[&str],
     stored: bool,
     findings: &Findings<'_>,
 ) -> Option<Table> {
@@ -114,6 +113,7 @@ fn table(
         name,
         rule,
         ids,
+        origin: Origin::Configuration,
     })
 }
 
@@ -121,10 +121,10 @@ fn placed(
     group: &Found<&str>,
     section: &Section<'_, '_>,
     key: &Option<Found<&str>>,
-    groups: &[Group],
+    groups: &[&str],
     findings: &Findings<'_>,
 ) -> Option<Rule> {
-    known_group(group, groups, findings);
+    known_name(group, groups, findings);
     if let Some(key) = key {
         let message = "a table on one group has no key; add a method and shards to shard it";
         findings.error(key.at, &key.key, message);
@@ -190,7 +190,7 @@ fn shards<'a>(
     section: &mut Section<'a, '_>,
     (schema, name): &(String, String),
     seen: &mut Seen,
-    groups: &[Group],
+    groups: &[&str],
     findings: &Findings<'_>,
 ) -> Vec<Entry<'a>> {
     let mut entries = Vec::new();
@@ -212,7 +212,7 @@ fn shards<'a>(
         };
         shard.finish();
         if let Some(group) = &group {
-            known_group(group, groups, findings);
+            known_name(group, groups, findings);
         }
         let mut entry = entry;
         if let Some(table) = &table {

@@ -5,7 +5,7 @@ use super::reply::Told;
 use super::used::{query_payload, Used};
 use super::{Last, Session};
 use crate::backend::{initial_state, After, Want};
-use crate::coordination::{Ask, Job, Part, PartState};
+use crate::coordination::{Ask, Job, Part, PartState, Rule, RuleChange};
 use crate::net::{self, Buf};
 use crate::plan::Definition;
 use crate::scatter::{Branch, Counting, Failure, Scatter, Totals};
@@ -43,6 +43,17 @@ impl Session {
         statement: &[u8],
         sniffed: &Sniffed,
     ) -> Result<(), Told> {
+        self.define_with(definition, statement, sniffed, None).await
+    }
+
+    /// With the rule that comes with the statement.
+    pub(super) async fn define_with(
+        &mut self,
+        definition: &Definition,
+        statement: &[u8],
+        sniffed: &Sniffed,
+        adds: Option<Rule>,
+    ) -> Result<(), Told> {
         let (Ok(statement), Some(parts)) = (
             std::str::from_utf8(statement),
             self.parts_of_job(definition),
@@ -62,6 +73,10 @@ impl Session {
             statement: statement.to_owned(),
             sql_mode: mode.map(text),
             begun: seconds(),
+            rules: match adds {
+                Some(rule) => vec![RuleChange::Adds(rule)],
+                None => rule_changes(definition),
+            },
             parts,
         };
         let shared = self.shared.clone();
@@ -71,13 +86,38 @@ impl Session {
             store: shared.store(),
             job: job.id,
         };
+        if job.added().is_some() {
+            self.spread_new_rule(&job).await?;
+        }
         let totals = self.run_job(&mut job, definition, sniffed).await?;
+        if job.added().is_none() && !job.rules.is_empty() {
+            let spread = shared.ask_store(Ask::Spread).await;
+            spread.map_err(|why| {
+                Told::from(error::own(&format!("the table is dropped, but {why}")))
+            })?;
+        }
         self.shared.columns.forget();
         self.note_last(Last::Several {
             noted: totals.warnings > 0,
         });
         self.tell_totals(&totals);
         Ok(())
+    }
+
+    /// Every worker has the rule before the first shard has the table.
+    async fn spread_new_rule(&self, job: &Job) -> Result<(), Told> {
+        let Err(why) = self.shared.ask_store(Ask::Spread).await else {
+            return Ok(());
+        };
+        let forgotten = self
+            .shared
+            .ask_store(|reply| Ask::Forget(job.id, reply))
+            .await;
+        let left = match forgotten {
+            Ok(_) => String::new(),
+            Err(cause) => format!("; its rule could not be taken back: {cause}"),
+        };
+        Err(error::own(&format!("nothing was created: {why}{left}")).into())
     }
 
     fn parts_of_job(&self, definition: &Definition) -> Option<Vec<Part>> {
@@ -130,7 +170,8 @@ impl Session {
             job.parts[at].state = PartState::Started;
             self.note_job(job).await?;
             let part = &definition.parts[at];
-            match self.run_definition(part, sniffed).await {
+            let group = job.parts[at].group.clone();
+            match self.run_definition(part, &group, sniffed).await {
                 Ok(done) => {
                     totals.add(&done);
                     job.parts[at].state = PartState::Done;
@@ -154,10 +195,10 @@ impl Session {
     async fn run_definition(
         &mut self,
         part: &crate::plan::Part,
+        group: &str,
         sniffed: &Sniffed,
     ) -> Result<Totals, Told> {
-        let name = self.group_name(part.group)?;
-        self.take_seat(Some(&name));
+        self.take_seat(Some(group));
         let primary = Sniffed {
             access: sniffed.access.max(Access::Write),
             ..*sniffed
@@ -194,6 +235,10 @@ impl Session {
         }
         if at == 0 && !unknown {
             let id = job.id;
+            // the store has to know that nothing has happened
+            self.note_job(job)
+                .await
+                .unwrap_or_else(|_| tracing::error!(job = id, "a job's failure could not be kept"));
             let forgotten = self.shared.ask_store(|reply| Ask::Forget(id, reply)).await;
             if forgotten.is_ok() {
                 return Told::Error(with(
@@ -214,6 +259,13 @@ impl Session {
         tracing::warn!(job = id, progress = %job.progress(), "a change of a sharded table's definition has stopped");
         Told::Error(with(cause, &message))
     }
+}
+
+/// DROP TABLE takes the rule with it, if that is the store's.
+fn rule_changes(definition: &Definition) -> Vec<RuleChange> {
+    let table = || format!("{}.{}", definition.schema, definition.table);
+    let drops = definition.drops.then(|| RuleChange::Drops(table()));
+    drops.into_iter().collect()
 }
 
 fn with(mut error: reply::Err, text: &str) -> reply::Err {
@@ -282,6 +334,9 @@ pub async fn resume_job(shared: &Rc<Shared>, id: u64) -> Result<String, String> 
     shared
         .ask_store(|reply| Ask::Note(job.clone(), reply))
         .await?;
+    if !job.rules.is_empty() {
+        shared.ask_store(Ask::Spread).await?;
+    }
     shared.columns.forget();
     Ok(format!(
         "job {id} is done: {ran} of {} shards were missing",

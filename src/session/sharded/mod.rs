@@ -13,6 +13,7 @@
 //! | `used.rs` | the connections of a statement |
 //! | `interrupt.rs` | a statement ends early on all its servers |
 //! | `reply.rs` | what the client gets of it |
+//! | `create.rs` | CREATE TABLE with its rule in a comment |
 //! | `define.rs` | changes of a table's definition |
 //! | `gather.rs` | rows of several shards brought to one server |
 //! | `prepared.rs` | PREPARE and EXECUTE |
@@ -22,6 +23,7 @@
 //! | `show.rs` | SHOW CREATE TABLE and its kin |
 //! | `ids.rs` | ids for AUTO_INCREMENT columns |
 mod columns;
+mod create;
 mod define;
 mod dispatch;
 mod explain;

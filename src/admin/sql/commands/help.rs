@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 20] = [
+const COMMANDS: [(&str, &str); 21] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -45,6 +45,10 @@ const COMMANDS: [(&str, &str); 20] = [
     (
         "EXPLAIN ROUTE [FOR USER name | FOR GROUP name] statement",
         "where it would go, and why",
+    ),
+    (
+        "SHOW SHARDED TABLES [LIKE 'pattern']",
+        "every table with a rule: method, key, shards, and whether the configuration or a comment has it",
     ),
     (
         "SHOW JOBS",

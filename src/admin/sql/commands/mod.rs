@@ -14,6 +14,7 @@ mod pools;
 mod reload;
 mod servers;
 mod sessions;
+mod sharded_tables;
 mod shutdown;
 mod status;
 mod tls;
@@ -47,6 +48,10 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     }
     if is_processlist(sql) {
         return sessions::processlist(handle).await;
+    }
+    let sharded = ["show sharded tables", "show mapping"];
+    if let Some(rest) = sharded.iter().find_map(|w| statement::after(sql, w)) {
+        return sharded_tables::run(handle, rest);
     }
     if let Some(rest) = statement::after(sql, "show config") {
         return config::run(handle, rest);
