@@ -17,9 +17,9 @@ help:            ## this list
 build:           ## the release binary, target/release/umpire
 	$(CARGO) build --release --locked
 
-test: servers check    ## format, lints and all tests, with real servers
+test: servers check    ## format, lints and all tests, with real servers; every fuzz target for FUZZ_SECONDS beside them
 	@rm -f $${CARGO_TARGET_DIR:-target}/tmp/skipped.log
-	@status=0; $(CARGO) test --locked --no-fail-fast || status=$$?; loadtest/skipped.sh; exit $$status
+	@CARGO="$(CARGO)" loadtest/test.sh $(FUZZ_SECONDS)
 
 check:           ## format and lints only
 	$(CARGO) fmt --check

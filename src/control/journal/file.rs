@@ -2,12 +2,14 @@
 use super::Trouble;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Lines are written together up to this many bytes.
 const BUFFER: usize = 256 << 10;
+/// How often it is looked whether the file is still the one at its path.
+const LOOK: Duration = Duration::from_secs(1);
 /// After a failure.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -20,6 +22,7 @@ pub(super) struct RotatingFile {
     size: u64,
     buffer: Vec<u8>,
     retry_at: Option<Instant>,
+    looked_at: Instant,
     /// Lines that were dropped since the file could last be written.
     dropped: u64,
     trouble: Trouble,
@@ -35,18 +38,40 @@ impl RotatingFile {
             size: 0,
             buffer: Vec::new(),
             retry_at: None,
+            looked_at: Instant::now(),
             dropped: 0,
             trouble: Trouble::default(),
         }
     }
 
-    pub fn is_at(&self, path: &Path) -> bool {
-        self.path == path
+    /// The file that takes another one's place, which may be the same. What that could not write yet goes to it.
+    pub fn after(old: Option<RotatingFile>, path: PathBuf, bytes: u64, keep: u32) -> RotatingFile {
+        let Some(mut old) = old else {
+            return RotatingFile::new(path, bytes, keep);
+        };
+        (old.rotate_bytes, old.keep) = (bytes, keep);
+        if old.path != path {
+            old.retry_at = None;
+            old.flush();
+            old.file = None;
+            old.retry_at = None;
+            old.path = path;
+        }
+        old
     }
 
-    pub fn with_limits(mut self, rotate_bytes: u64, keep: u32) -> RotatingFile {
-        (self.rotate_bytes, self.keep) = (rotate_bytes, keep);
-        self
+    /// It is no longer configured.
+    pub fn close(mut self) {
+        self.retry_at = None;
+        self.flush();
+        if !self.is_flushed() {
+            let (bytes, file) = (self.buffer.len(), self.path.display());
+            tracing::error!(bytes, %file, "audit: the last lines could not be written");
+        }
+    }
+
+    pub fn is_flushed(&self) -> bool {
+        self.buffer.is_empty()
     }
 
     /// Whether lines can be added that will not be dropped.
@@ -90,6 +115,10 @@ impl RotatingFile {
     }
 
     fn write(&mut self) -> std::io::Result<()> {
+        if self.looked_at.elapsed() >= LOOK {
+            self.looked_at = Instant::now();
+            self.notice_move();
+        }
         if self.size >= self.rotate_bytes && self.file.is_some() {
             self.rotate()?;
         }
@@ -112,6 +141,16 @@ impl RotatingFile {
             self.size += written as u64;
         }
         Ok(())
+    }
+
+    /// Somebody else renamed or removed the file (logrotate does): what comes now belongs to a new one.
+    fn notice_move(&mut self) {
+        let Some(file) = &self.file else { return };
+        let mine = file.metadata().map(|of| (of.dev(), of.ino()));
+        let there = std::fs::metadata(&self.path).map(|of| (of.dev(), of.ino()));
+        if mine.ok() != there.ok() {
+            self.file = None;
+        }
     }
 
     fn rotate(&mut self) -> std::io::Result<()> {
@@ -157,6 +196,52 @@ mod tests {
         again.append(b"more\n");
         again.flush();
         assert_eq!(read("audit.log").as_deref(), Some("line number 4\nmore\n"));
+    }
+
+    #[test]
+    fn a_file_that_was_moved_or_removed_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.log");
+        let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+        let mut file = RotatingFile::new(path.clone(), 1000, 2);
+        let mut write = |line: &[u8]| {
+            file.looked_at = Instant::now().checked_sub(LOOK).unwrap();
+            file.append(line);
+            file.flush();
+        };
+        write(b"one\n");
+        std::fs::rename(&path, dir.path().join("moved")).unwrap();
+        write(b"two\n");
+        assert_eq!(
+            (read("moved"), read("audit.log")),
+            ("one\n".into(), "two\n".into())
+        );
+        std::fs::remove_file(&path).unwrap();
+        write(b"three\n");
+        write(b"four\n");
+        assert_eq!(read("audit.log"), "three\nfour\n");
+    }
+
+    #[test]
+    fn lines_that_could_not_be_written_go_to_the_file_that_takes_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = RotatingFile::new(dir.path().join("no such folder/audit.log"), 1000, 2);
+        file.append(b"kept\n");
+        file.flush();
+        assert!(!file.is_flushed());
+        let path = dir.path().join("audit.log");
+        let mut file = RotatingFile::after(Some(file), path.clone(), 1000, 2);
+        file.append(b"more\n");
+        file.flush();
+        assert!(file.is_flushed());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept\nmore\n");
+        // what could be written stays where it was
+        let other = dir.path().join("other.log");
+        let mut file = RotatingFile::after(Some(file), other.clone(), 1000, 2);
+        file.append(b"new\n");
+        file.close();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept\nmore\n");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "new\n");
     }
 
     #[test]

@@ -89,6 +89,12 @@ fn quoted(out: &mut String, value: &[u8]) {
     out.push('"');
 }
 
+/// The time in a line that [`json`] made.
+pub(super) fn time_of(json: &str) -> &str {
+    let time = json.split('"').nth(3);
+    time.unwrap_or("-")
+}
+
 fn command(kind: u8) -> &'static str {
     use crate::wire::command::*;
     match kind {

@@ -16,6 +16,7 @@ use collector::Sender;
 use file::RotatingFile;
 use learnt::Learnt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -101,11 +102,12 @@ impl Journal {
 
     fn change(&mut self, watching: Arc<Watching>, snapshot: Arc<Snapshot>) {
         let audit = &watching.audit;
-        let open = |old: Option<RotatingFile>, path: &Option<std::path::PathBuf>, bytes, keep| {
-            path.as_ref().map(|path| match old {
-                Some(file) if file.is_at(path) => file.with_limits(bytes, keep),
-                _ => RotatingFile::new(path.clone(), bytes, keep),
-            })
+        let open = |old: Option<RotatingFile>, path: &Option<PathBuf>, bytes, keep| match path {
+            Some(path) => Some(RotatingFile::after(old, path.clone(), bytes, keep)),
+            None => {
+                old.into_iter().for_each(RotatingFile::close);
+                None
+            }
         };
         self.audit = open(
             self.audit.take(),
@@ -117,14 +119,24 @@ impl Journal {
         self.slow = open(self.slow.take(), slow, SLOW_ROTATE, SLOW_KEEP);
         let same = |sender: &Sender| Some(sender.collector()) == audit.collector.as_ref();
         if !self.sender.as_ref().is_some_and(same) {
-            self.sender = audit.collector.clone().map(Sender::new);
+            let old = self.sender.take();
+            self.sender = match &audit.collector {
+                Some(collector) => Some(Sender::after(old, collector.clone())),
+                None => {
+                    old.iter().for_each(given_up);
+                    None
+                }
+            };
         }
         self.watching = watching;
         self.snapshot = Some(snapshot);
     }
 
     fn is_delivered(&self) -> bool {
+        let written = |file: &Option<RotatingFile>| file.as_ref().is_none_or(|f| f.is_flushed());
         self.sender.as_ref().is_none_or(Sender::is_empty)
+            && written(&self.audit)
+            && written(&self.slow)
     }
 
     /// Takes what can be written now; true: there may be more.
@@ -182,13 +194,13 @@ impl Journal {
                 file.append(line.as_bytes());
             }
             if let Some(sender) = &mut self.sender {
-                sender.queue(&line, record);
+                sender.queue(line);
             }
         }
     }
 
     /// The list of the policy that learns.
-    fn list_of(&self, record: &Record<'_>) -> Option<std::path::PathBuf> {
+    fn list_of(&self, record: &Record<'_>) -> Option<PathBuf> {
         let user = self.snapshot.as_ref()?.users.get(record.user)?;
         let mut policies = user.policies.iter();
         let policy = policies.find(|policy| policy.name == record.policy)?;
@@ -200,6 +212,19 @@ impl Journal {
         let mut servers = groups.iter().flat_map(|group| &group.servers);
         let server = servers.find(|server| server.id.0 == id)?;
         Some(server.address.to_string())
+    }
+}
+
+/// A collector that is no longer configured.
+fn given_up(sender: &Sender) {
+    let lines = sender.unsettled();
+    if lines > 0 {
+        let collector = &sender.collector().address;
+        tracing::warn!(
+            lines,
+            collector,
+            "audit: the collector is no longer used; it may not have read its last lines"
+        );
     }
 }
 
