@@ -15,7 +15,8 @@ Parts: point (sysbench point selects, text and prepared), oltp (oltp_read_only, 
 to 64 MB), connect (connect–query–quit), latency (open loop at half of HAProxy's peak), idle (memory and CPU of idle
 clients; 1 % active), slow (a slow reader of 1 GB), workers (two workers on two CPUs), calls (system calls),
 user (user CPU by sampling, where perf is installed), audited (what policies, digests, slow log and audit cost),
-allocations (heap).
+sharded (a statement of one
+shard against an unsharded one; rows merged), allocations (heap).
 
 Placement: "one" puts servers, load and proxy on one CPU (each pair is treated alike); "two" gives the proxy a CPU
 of its own, servers and load share the other. Parts for which it matters run in both.

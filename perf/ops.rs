@@ -11,11 +11,13 @@ use umpire::config::{Action, Policy, TableName};
 use umpire::observe::digests::{Digests, Turn};
 use umpire::observe::record::{Event, Ran, Record};
 use umpire::observe::ring::ring;
+use umpire::plan::{self, Columns, Planned, Request};
 use umpire::policy::{judge, Context as Judged};
 use umpire::route::{route, Context};
 use umpire::sniff::{digest, normalised, sniff, Dialect, Memo, Sniffed};
 use umpire::topology::{
-    Address, Budget, Greeting, Group, Health, ReadYourWrites, Role, Server, ServerId, Target,
+    Address, Budget, Greeting, Group, Health, ReadYourWrites, Role, Server, ServerId, ShardMap,
+    Target,
 };
 use umpire::wire::capabilities::{DEPRECATE_EOF, PROTOCOL_41, SESSION_TRACK};
 use umpire::wire::tracker::{Step, Tracker};
@@ -61,6 +63,9 @@ pub fn all() -> Vec<Op> {
             routed("UPDATE sbtest1 SET k=k+1 WHERE id=12345", 0),
         ),
         ("route-after-write", routed(POINT_SELECT, 1)),
+        ("plan-concerns", concerned()),
+        ("plan-new", planned(false)),
+        ("plan-known", planned(true)),
         ("state-same", matched(false)),
         ("state-other", matched(true)),
         ("state-intern", interned()),
@@ -196,6 +201,78 @@ fn routed(sql: &'static str, last_write: u64) -> Box<dyn FnMut()> {
             &group,
             &load,
         ));
+    })
+}
+
+/// Rules for a table of sysbench's form on two groups, and one that the point select does not name.
+const RULES: &str = r#"
+[proxy]
+listen = ["127.0.0.1:6033"]
+[[group]]
+name = "main"
+servers = [{ address = "127.0.0.1:3306", role = "primary" }]
+[[group]]
+name = "second"
+servers = [{ address = "127.0.0.1:3307", role = "primary" }]
+[[user]]
+name = "app"
+password = "x"
+group = "main"
+[[table]]
+name = "sbtest.sbtest7"
+key = "id"
+method = "hash"
+shards = [{ group = "main", table = "a" }, { group = "main", table = "b" }, { group = "second", table = "c" }]
+"#;
+
+fn rules() -> ShardMap {
+    let no_files = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+    let config = umpire::config::parse(RULES, "rules.toml", &no_files).expect("a configuration");
+    ShardMap::build(&config)
+}
+
+/// What a statement that names no table with a rule costs where there are rules.
+fn concerned() -> Box<dyn FnMut()> {
+    let map = rules();
+    Box::new(move || {
+        let sql = black_box(POINT_SELECT.as_bytes());
+        assert!(!plan::concerns(sql, Some("sbtest"), &map, DIALECT));
+    })
+}
+
+/// The plan of a point select on a sharded table, made anew or known from one with another number.
+fn planned(known: bool) -> Box<dyn FnMut()> {
+    let map = rules();
+    let text = |value: &'static str| Some(value.as_bytes());
+    let column = vec![
+        text("id"),
+        text("int"),
+        text("int(11)"),
+        None,
+        None,
+        None,
+        text("NO"),
+        text(""),
+    ];
+    let columns = Rc::new(Columns::read([column].into_iter()).expect("a column"));
+    let mut cache = plan::Cache::default();
+    Box::new(move || {
+        let known_columns = |_: &str, _: &str| Some(columns.clone());
+        let planned = cache.plan(&Request {
+            sql: black_box(b"SELECT c FROM sbtest7 WHERE id=12345"),
+            schema: Some("sbtest"),
+            map: &map,
+            columns: &known_columns,
+            parameters: None,
+            dialect: DIALECT,
+            home: 0,
+            held: None,
+            ids: &|_, _, _| None,
+            zero_generates: true,
+            version: known.then_some(1),
+            seed: 1,
+        });
+        assert!(matches!(black_box(planned), Ok(Planned::Plan(_))));
     })
 }
 

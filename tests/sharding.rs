@@ -10,8 +10,14 @@
 mod common;
 #[path = "sharding/generate.rs"]
 mod generate;
+#[path = "sharding/tpc.rs"]
+mod tpc;
+#[path = "sharding/tpch.rs"]
+mod tpch;
 #[path = "sharding/wide.rs"]
 mod wide;
+#[path = "sharding/within.rs"]
+mod within;
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "sharding/world.rs"]
 mod world;
@@ -34,6 +40,8 @@ enum Outcome {
     Ok {
         affected: u64,
         warnings: u16,
+        last_insert_id: u64,
+        info: String,
     },
     Error(u16, String),
 }
@@ -78,8 +86,12 @@ fn collect<P: mysql::prelude::Protocol>(
     };
     let columns: Vec<String> = result.columns().as_ref().iter().map(described).collect();
     if columns.is_empty() {
-        let (affected, warnings) = (result.affected_rows(), result.warnings());
-        return Ok(Outcome::Ok { affected, warnings });
+        return Ok(Outcome::Ok {
+            affected: result.affected_rows(),
+            warnings: result.warnings(),
+            last_insert_id: result.last_insert_id().unwrap_or(0),
+            info: result.info_str().into_owned(),
+        });
     }
     let mut rows = Vec::new();
     for row in result.by_ref() {
@@ -123,9 +135,16 @@ fn fold(outcome: Outcome, case: &Case) -> Outcome {
             Outcome::Rows { columns, rows }
         }
         // each shard has its own word on a statement's outdated spelling
-        Outcome::Ok { affected, .. } if case.sql.contains("VALUES(") => Outcome::Ok {
+        Outcome::Ok {
+            affected,
+            last_insert_id,
+            info,
+            ..
+        } if case.sql.contains("VALUES(") => Outcome::Ok {
             affected,
             warnings: 0,
+            last_insert_id,
+            info: info.split("  Warnings").next().unwrap_or("").to_owned(),
         },
         other => other,
     }
@@ -346,9 +365,10 @@ fn judge(world: &World, time: Duration) {
     let started = Instant::now();
     while ran < most && (most != u64::MAX || started.elapsed() < time || ran < 200) {
         ran += 1;
-        let mut case = match random.one_in(2) {
-            true => generate::statement(&mut random),
-            false => wide::statement(&mut random),
+        let mut case = match random.below(5) {
+            0 | 1 => generate::statement(&mut random),
+            2 | 3 => wide::statement(&mut random),
+            _ => within::statement(&mut random),
         };
         let mut values = None;
         if random.one_in(3) {
@@ -389,6 +409,62 @@ fn judge(world: &World, time: Duration) {
     for (kind, (count, example)) in &refused {
         println!("  {count} times: {kind}\n     {example}");
     }
+    let status = common::rows(&mut world.proxy.admin(), "SHOW STATUS LIKE 'plans_cached'");
+    let known: u64 = status[0][1].parse().expect("a number");
+    println!("{known} plans were known");
+    assert!(known > ran / 20, "{known} of {ran} plans were known");
     assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
     assert!(refusals * 50 <= ran, "{refusals} of {ran} were refused");
+}
+
+#[test]
+fn one_shards_statement_is_explained_by_its_server() {
+    needs!(the_proxy);
+    let world = World::start();
+    let mut umpire = world.umpire();
+    for sql in generate::rows(&mut Random(3)) {
+        umpire.query_drop(&sql).expect("rows");
+    }
+    for explain in [
+        "EXPLAIN SELECT * FROM t WHERE id = 5",
+        "EXPLAIN FORMAT=JSON SELECT * FROM t JOIN u USING (id) WHERE t.id = 5",
+        "DESCRIBE UPDATE t SET g = 1 WHERE id = 5",
+        "ANALYZE SELECT COUNT(*) FROM t WHERE id = 5",
+        "EXPLAIN EXTENDED DELETE FROM t WHERE id = 5",
+    ] {
+        assert!(!common::rows(&mut umpire, explain).is_empty(), "{explain}");
+    }
+    let rows = common::rows(&mut umpire, "EXPLAIN SELECT * FROM t WHERE id = 5");
+    assert_eq!(rows[0][2], "t", "under the table's own name: {rows:?}");
+    let prepared: Vec<mysql::Row> = umpire
+        .exec("EXPLAIN SELECT g FROM t WHERE id = ?", (5,))
+        .expect("an answer");
+    assert!(!prepared.is_empty());
+    let several = "EXPLAIN SELECT * FROM t";
+    let error = common::try_rows(&mut umpire, several).unwrap_err();
+    assert_eq!(common::code(&error), 1235, "{error}");
+    assert!(error.to_string().contains("EXPLAIN ROUTE"), "{error}");
+}
+
+/// `make soak` sets UMPIRE_SOAK=1: the full numbers.
+fn soak() -> bool {
+    std::env::var_os("UMPIRE_SOAK").is_some_and(|v| v == "1")
+}
+
+#[test]
+fn transactions_and_reports_of_tpc_are_answered_as_by_one_server() {
+    needs!(the_proxy);
+    let (transactions, orders) = if soak() { (3000, 15_000) } else { (60, 400) };
+    let seed = number("UMPIRE_SEED").unwrap_or_else(rand::random);
+    println!("UMPIRE_SEED={seed}");
+    let mut random = Random(seed);
+    let world = tpc::start();
+    let mut pair = tpc::Pair::of(&world);
+    tpc::load(&mut pair, &mut random);
+    for _ in 0..transactions {
+        tpc::transaction(&mut pair, &mut random);
+    }
+    tpc::check(&mut pair);
+    tpch::load(&mut pair, &mut random, orders);
+    tpch::run(&mut pair);
 }

@@ -160,6 +160,28 @@ rotate_keep = 1
 """
 
 
+class UmpireSharded(UmpireSplit):
+    """With two sharded tables: one in four shards of the first group, one over two groups."""
+
+    name = "umpire split, sharded"
+    #: port of the second group's server
+    second = None
+
+    @property
+    def more(self):
+        return (
+            '\n[[group]]\nname = "second"\n'
+            f'servers = [{{{{ address = "127.0.0.1:{self.second}", role = "primary" }}}}]\n'
+            'monitor = {{ user = "monitor", password = "monitorpw", interval_ms = 1000 }}\n'
+            + self.table("point", ["main"] * 4) + self.table("merged", ["main", "main", "second", "second"])
+        )
+
+    @staticmethod
+    def table(name, groups):
+        shards = ", ".join(f'{{{{ group = "{group}", table = "{name}_{at}" }}}}' for at, group in enumerate(groups))
+        return f'\n[[table]]\nname = "sbtest.{name}"\nkey = "id"\nmethod = "mod"\nshards = [{shards}]\n'
+
+
 class Proxysql(Contender):
     name = "proxysql"
     program = "proxysql"

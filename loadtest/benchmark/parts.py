@@ -401,27 +401,125 @@ def audited(bench):
         pair = [plain, other.start()]
         for number in range(bench.options.rounds):
             for contender in pair if number % 2 == 0 else reversed(pair):
-                with load.Load(bench, "closed", contender.port, AT_ONCE) as generator:
-                    generator.phase(0.5)
-                    workers, process = machine.thread_seconds(contender.pid, "worker"), machine.thread_seconds(contender.pid)
-                    result = generator.phase(bench.options.seconds)
-                    each = 1e6 / result["queries"]
-                    row = {
-                        "rate": result["per_second"],
-                        "worker": each * (machine.thread_seconds(contender.pid, "worker") - workers),
-                        "process": each * (machine.thread_seconds(contender.pid) - process),
-                        "user": None,
-                    }
-                    share = sampled_share(bench, contender, generator)
-                if share is not None:
-                    row["user"] = row["worker"] * share
-                check(result, f"audit of {contender.name}")
+                row = worker_cost(bench, contender, f"audited round {number + 1} {contender.name:21}")
                 found.setdefault(contender.name, []).append(row)
-                machine.progress(
-                    f"audited round {number + 1} {contender.name:21} worker {row['worker']:.2f} µs (user "
-                    f"{'?' if share is None else format(row['user'], '.2f')}), process {row['process']:.2f} µs, {row['rate']:.0f}/s"
-                )
     return found
+
+
+def worker_cost(bench, contender, what, **more):
+    """What a query costs the worker threads and the whole process, in µs of CPU."""
+    with load.Load(bench, "closed", contender.port, AT_ONCE, **more) as generator:
+        generator.phase(0.5)
+        workers, process = machine.thread_seconds(contender.pid, "worker"), machine.thread_seconds(contender.pid)
+        result = generator.phase(bench.options.seconds)
+        each = 1e6 / max(1, result["queries"])
+        row = {
+            "rate": result["per_second"],
+            "worker": each * (machine.thread_seconds(contender.pid, "worker") - workers),
+            "process": each * (machine.thread_seconds(contender.pid) - process),
+            "user": None,
+        }
+        share = sampled_share(bench, contender, generator)
+    if share is not None:
+        row["user"] = row["worker"] * share
+    check(result, what)
+    machine.progress(
+        f"{what} worker {row['worker']:.2f} µs (user {'?' if share is None else format(row['user'], '.2f')}), "
+        f"process {row['process']:.2f} µs, {row['rate']:.0f}/s"
+    )
+    return row
+
+
+#: Of the table that is merged, over four shards.
+MERGED_ROWS = 200_000
+#: {what: its query}: the same point select without rules, under rules for other tables, of a sharded table.
+SHARDED_POINTS = {
+    "no rules": "SELECT c FROM sbtest1 WHERE id={}",
+    "another table": "SELECT c FROM sbtest1 WHERE id={}",
+    "sharded": "SELECT c FROM point WHERE id={}",
+}
+MERGED = "SELECT id, k, pad FROM merged ORDER BY k, id"
+
+
+def sharded(bench):
+    """{"point": {(what, workload): [row of worker_cost, …]}, "merge": {contender: [{"rows": rows/s, "cpu": µs a row}, …]}}:
+    a statement of one shard against an unsharded one, and an ordered result of four shards in two groups against one
+    server's own ORDER BY."""
+    plain = bench.contenders.get("umpire split")
+    if not plain:
+        machine.progress("sharded: nothing to compare with (umpire split is left out)")
+        return {}
+    bench.place("one")
+    with contextlib.ExitStack() as stack:
+        second = second_server(bench, stack)
+        shard_tables(bench, second)
+        other = contenders.UmpireSharded(bench, bench.first_port + len(contenders.ALL) + 1)
+        other.second = second
+        stack.callback(other.stop)
+        other.start()
+        return {"point": sharded_points(bench, plain, other), "merge": merged(bench, other)}
+
+
+def sharded_points(bench, plain, other):
+    found = {}
+    cases = [(what, workload) for workload in bench.workloads for what in SHARDED_POINTS]
+    for number in range(bench.options.rounds):
+        for what, workload in cases if number % 2 == 0 else reversed(cases):
+            query = SHARDED_POINTS[what]
+            more = {"query": query.replace("{}", "4711"), "prepared": True} if workload == "prepared" else {"query": query}
+            contender = plain if what == "no rules" else other
+            row = worker_cost(bench, contender, f"sharded round {number + 1} {what:13} {workload:8}", **more)
+            found.setdefault((what, workload), []).append(row)
+    return found
+
+
+def merged(bench, other):
+    found = {}
+    direct = bench.contenders.get("direct")
+    pair = [contender for contender in (direct, other) if contender]
+    for number in range(bench.options.rounds):
+        for contender in pair if number % 2 == 0 else reversed(pair):
+            with load.Load(bench, "closed", contender.port, 1, query=MERGED) as generator:
+                generator.phase(0.5)
+                before = machine.Usage(contender.pid)
+                result = generator.phase(max(3, bench.options.seconds))
+                seconds = sum(machine.Usage(contender.pid).since(before)) if contender.program else 0
+            check(result, f"merge of {contender.name}")
+            rows = result["queries"] * MERGED_ROWS
+            row = {"rows": result["per_second"] * MERGED_ROWS, "cpu": 1e6 * seconds / rows}
+            found.setdefault(contender.name, []).append(row)
+            machine.progress(
+                f"merged round {number + 1} {contender.name:14} {row['rows']:.0f} rows/s, {row['cpu']:.3f} µs of CPU a row"
+            )
+    return found
+
+
+def second_server(bench, stack):
+    """The port of one more server, for the second group."""
+    port, home = machine.free_ports(1)[0], bench.dir / "second"
+    script = [str(bench.here.parent / "tests/servers/cluster.sh")]
+    stack.callback(lambda: subprocess.run(script + ["stop", str(home)], check=False))
+    machine.run(script + ["mariadb", str(home), str(port), "1"])
+    machine.pin(int((home / "0/pid").read_text()), {bench.other_cpu})
+    return port
+
+
+def shard_tables(bench, second):
+    """`point` and `merged`: whole on the primary, and in four shards over both groups."""
+    def run(port, *statements):
+        command = ["mariadb", "-h127.0.0.1", f"-P{port}", "-uapp", "-papppw", "sbtest"]
+        machine.run([*command, "-e", "; ".join(statements)])
+
+    numbers = f"SELECT seq, seq * 7919 % {MERGED_ROWS}, SHA1(seq) FROM seq_1_to_{MERGED_ROWS}"
+    columns = "id INT PRIMARY KEY, k INT, pad CHAR(40)"
+    run(bench.primary, f"CREATE TABLE merged ({columns})", f"INSERT INTO merged {numbers}")
+    for shard in range(4):
+        port = bench.primary if shard < 2 else second
+        run(port, f"CREATE TABLE merged_{shard} ({columns})", f"INSERT INTO merged_{shard} {numbers} WHERE seq % 4 = {shard}")
+        # point selects are for the first group alone, so that both kinds have the same servers
+        run(bench.primary, f"CREATE TABLE point_{shard} LIKE sbtest1",
+            f"INSERT INTO point_{shard} SELECT * FROM sbtest1 WHERE id % 4 = {shard}")  # fmt: skip
+    machine.run([str(bench.here.parent / "tests/servers/cluster.sh"), "sync", str(bench.dir / "servers")])
 
 
 def sampled_share(bench, contender, generator):
@@ -536,5 +634,6 @@ ALL = {
     "calls": calls,
     "user": user,
     "audited": audited,
+    "sharded": sharded,
     "allocations": allocations,
 }

@@ -265,6 +265,29 @@ def audited(bench, found):
     return lines + table(["proxy", "worker threads", "of it user", "all threads", "queries"], rows)
 
 
+def sharded(bench, found):
+    lines = [
+        f"**A point select of one shard** against the same of an unsharded table, under rules for other tables and without "
+        f"rules, {parts.AT_ONCE} clients, {PLACEMENTS['one']}: CPU µs per query",
+        "",
+    ]
+    rows = []
+    for (what, workload), got in found["point"].items():
+        users = [row["user"] for row in got if row["user"] is not None]
+        rows.append([
+            what, workload, f"{middle(got, 'worker'):.2f}", f"{statistics.median(users):.2f}" if users else "not known",
+            f"{middle(got, 'rate'):.0f}/s",
+        ])  # fmt: skip
+    lines += table(["statement", "protocol", "worker threads", "of it user", "queries"], rows)
+    lines += [
+        "",
+        f"**{parts.MERGED_ROWS:,} rows by `{parts.MERGED}`**, one client: four shards on two servers, merged, against one server",
+        "",
+    ]
+    rows = [[name, f"{middle(got, 'rows'):,.0f}", f"{middle(got, 'cpu'):.2f}"] for name, got in found["merge"].items()]
+    return lines + table(["proxy", "rows per second", "its CPU µs per row"], rows)
+
+
 def middle(rows, key):
     return statistics.median(row[key] for row in rows)
 
@@ -272,7 +295,7 @@ def middle(rows, key):
 SECTIONS = {
     "point": point, "oltp": oltp, "results": results, "connect": connect, "latency": latency, "idle": idle,
     "slow": slow, "workers": workers, "calls": calls, "user": user,
-    "audited": audited,
+    "audited": audited, "sharded": sharded,
     "allocations": allocations,
 }  # fmt: skip
 
@@ -312,6 +335,18 @@ def aims(bench, measured):
         what = "policies, digests, slow log and audit, more CPU of a worker per point select"
         shown = f"{other - plain:+.2f} µs, {other / plain:.2f}× ({min(each):+.2f} – {max(each):+.2f})"
         add(what, "≤ 1 µs", other - plain, 1.0, shown)
+    found = measured.get("sharded", {}).get("point", {})
+    for what, limit in (("sharded", 3.0), ("another table", 0.5)):
+        for workload in bench.workloads:
+            if (what, workload) not in found:
+                continue
+            base = "another table" if what == "sharded" else "no rules"
+            plain, other = found[base, workload], found[what, workload]
+            each = [b["worker"] - a["worker"] for a, b in zip(plain, other)]
+            value = middle(other, "worker") - middle(plain, "worker")
+            names = {"sharded": "a statement of one shard, plan known", "another table": "a statement of an unsharded table under rules"}
+            shown = f"{value:+.2f} µs ({min(each):+.2f} – {max(each):+.2f})"
+            add(f"{names[what]}, {workload}: more CPU of a worker", f"≤ {limit:g} µs", value, limit, shown)
     for placement in measured.get("latency", {}).get("rates", {}):
         runs = measured["latency"]["runs"]
         if (placement, OURS) in runs and (placement, PEER) in runs:

@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 40] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 42] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),
@@ -108,6 +108,16 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 40] = [
         names::TURNS_GATHERED,
         "Statements whose rows were brought to one server first",
         |s| s.turns_gathered.get(),
+    ),
+    counter(
+        names::PLANS_MADE,
+        "Statements that may use tables with a rule, planned anew",
+        |s| s.plans_made.get(),
+    ),
+    counter(
+        names::PLANS_CACHED,
+        "Statements that may use tables with a rule, whose plan was known",
+        |s| s.plans_cached.get(),
     ),
     counter(
         names::PARTIAL_COMMITS,

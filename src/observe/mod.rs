@@ -57,6 +57,9 @@ pub struct WorkerStats {
     /// Statements that ran on several shards and were merged, and those whose rows were gathered.
     pub turns_fanned_out: Counter,
     pub turns_gathered: Counter,
+    /// Statements planned anew, and those whose plan was known.
+    pub plans_made: Counter,
+    pub plans_cached: Counter,
     /// Changes of several groups that were committed on some of them only.
     pub partial_commits: Counter,
     pub turns_failed: Counter,

@@ -112,6 +112,8 @@ fn no_counter_of_a_worker_is_left_out_or_shown_twice() {
         &stats.turns_local,
         &stats.turns_fanned_out,
         &stats.turns_gathered,
+        &stats.plans_made,
+        &stats.plans_cached,
         &stats.partial_commits,
         &stats.turns_failed,
         &stats.retries,

@@ -15,6 +15,8 @@ pub struct Parsed {
     pub parameters: Vec<Span>,
     /// Every `t` of a `t.column`.
     pub qualifiers: Vec<Qualifier>,
+    /// Query blocks with tables whose columns are not known: derived ones, CTEs.
+    pub derived_blocks: Vec<usize>,
     /// Columns of USING, by query block: unqualified, they are the left table's.
     pub using: Vec<(usize, String)>,
     pub facts: Facts,
@@ -50,6 +52,8 @@ pub struct Facts {
     pub locks: bool,
     /// WITH
     pub has_cte: bool,
+    /// A string names a column (`SELECT 1 'x'`), or text was searched for words: what literals say counts.
+    pub literals_matter: bool,
 }
 
 #[derive(Debug)]
@@ -86,6 +90,8 @@ impl TableUse {
 #[derive(Debug)]
 pub struct Query {
     pub with: bool,
+    /// Those of WITH.
+    pub ctes: Vec<Query>,
     pub span: Span,
     pub parts: Vec<Term>,
     pub order: Vec<OrderItem>,
@@ -145,8 +151,8 @@ pub struct Limit {
 pub enum Ref {
     /// Place in [`Parsed::tables`].
     Table(usize),
-    /// A derived table, a CTE's name, JSON_TABLE.
-    Derived,
+    /// A derived table, a CTE's name, JSON_TABLE; with the query, where it stands here.
+    Derived(Option<Box<Query>>),
     Join(Box<Join>),
 }
 
@@ -199,6 +205,10 @@ pub struct Insert {
     /// Columns that ON DUPLICATE KEY UPDATE sets.
     pub on_duplicate: Vec<Expr>,
     pub has_on_duplicate: bool,
+    /// What it sets is read from tables.
+    pub on_duplicate_reads: bool,
+    /// Rows that are there already are left out.
+    pub ignore: bool,
 }
 
 #[derive(Debug)]
@@ -207,7 +217,7 @@ pub enum Source {
     Rows(Vec<(Span, Vec<Expr>)>),
     /// INSERT … SET
     Set(Vec<Expr>),
-    Query,
+    Query(Box<Query>),
 }
 
 #[derive(Debug)]

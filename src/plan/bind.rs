@@ -1,8 +1,9 @@
 //! Names → what they stand for: tables to their rules, columns to their tables, keys to their kinds.
 use super::ast::{Call, ColumnRef, Expr, ExprKind, Parsed, TableUse};
 use super::columns::{Columns, Kind};
-use super::literal::{unfit, Reader};
+use super::literal::{unfit, Literal, Reader};
 use super::request::{Planned, Request};
+use super::seen::Seen;
 use super::types::Refusal;
 use crate::topology::shards::{self, Shard, Sharding, Table};
 use std::rc::Rc;
@@ -26,6 +27,7 @@ pub(super) struct Bound<'a> {
     pub places: Vec<Place>,
     pub columns: Vec<Option<Rc<Columns>>>,
     pub literals: Reader<'a>,
+    pub seen: Seen,
 }
 
 /// Why planning stops early.
@@ -91,18 +93,14 @@ impl<'a> Bound<'a> {
             places.push(place(request, named.schema.as_deref(), &named.name)?);
             names.push(of_target.unwrap_or(at));
         }
-        let literals = Reader {
-            sql: request.sql,
-            parameters: request.parameters,
-            backslash: !request.dialect.no_backslash_escapes,
-        };
         Ok(Bound {
             request,
             parsed,
             named: names,
             columns: vec![None; places.len()],
             places,
-            literals,
+            literals: Reader::of(request),
+            seen: Seen::default(),
         })
     }
 
@@ -152,6 +150,14 @@ impl<'a> Bound<'a> {
         match self.places.get(at)? {
             Place::Group(_) => None,
             Place::Broadcast(rule) | Place::Sharded(rule) => self.request.map.table(*rule),
+        }
+    }
+
+    /// Where in the shard map that rule is.
+    pub fn rule_place(&self, at: usize) -> Option<usize> {
+        match self.places.get(at)? {
+            Place::Group(_) => None,
+            Place::Broadcast(rule) | Place::Sharded(rule) => Some(*rule),
         }
     }
 
@@ -208,7 +214,9 @@ impl<'a> Bound<'a> {
                     first
                 }
             };
-            if found.is_some() {
+            // it may be a derived table's
+            let hidden = column.table.is_none() && self.parsed.derived_blocks.contains(&at);
+            if found.is_some() || hidden {
                 return found;
             }
             block = self.parsed.blocks.get(at).copied().flatten();
@@ -262,6 +270,15 @@ impl<'a> Bound<'a> {
             .key
             .eq_ignore_ascii_case(&column.name)
             .then_some(owner)
+    }
+
+    /// Remembers that `expr` was read as a key of mention `table`.
+    pub fn note(&self, expr: &Expr, table: usize, found: &Literal, stored: bool) {
+        let shard = match found {
+            Literal::Key(key) => self.sharding(table).and_then(|s| s.locate(key)),
+            _ => None,
+        };
+        self.seen.note(expr, table, found, stored, shard);
     }
 
     /// The kind of a mention's key column.

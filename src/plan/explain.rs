@@ -96,7 +96,9 @@ impl Rows<'_> {
             self.part(part);
         }
         match &fanout.answer {
-            Answer::Affected => self.add("merge", "affected rows are added up"),
+            Answer::Affected | Answer::Inserted { .. } => {
+                self.add("merge", "affected rows are added up")
+            }
             Answer::AffectedOnce => {
                 self.add("merge", "affected rows of one: the others are copies")
             }

@@ -3,7 +3,7 @@ use super::ast::{Comparison, Expr, ExprKind, Query, Span, Statement, Term};
 use super::bind::{Bound, Place, Stop};
 use super::columns::{Column, Columns};
 use super::edit::{quoted, NewName};
-use super::locate::Located;
+use super::locate::{derived, Located};
 use super::request::Planned;
 use super::types::{Gather, GatheredTable, Part, Plan};
 use crate::sniff::lexer::{Kind, Lexer};
@@ -351,12 +351,20 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// The WHERE of a block of the outermost query, the only ones into which conditions are looked for.
+/// The WHERE of a block that is not in an expression: of the outermost query, a derived table, a CTE.
 fn filter_of(query: &Query, block: usize) -> Option<&Expr> {
-    query.parts.iter().find_map(|part| match part {
-        Term::Select(select) if select.block == block => select.filter.as_ref(),
-        Term::Select(_) => None,
-        Term::Query(inner) => filter_of(inner, block),
+    let of_cte = query.ctes.iter().find_map(|cte| filter_of(cte, block));
+    of_cte.or_else(|| {
+        query.parts.iter().find_map(|part| match part {
+            Term::Select(select) if select.block == block => select.filter.as_ref(),
+            Term::Select(select) => {
+                let derived = select.from.iter().flat_map(derived);
+                derived
+                    .into_iter()
+                    .find_map(|query| filter_of(query, block))
+            }
+            Term::Query(inner) => filter_of(inner, block),
+        })
     })
 }
 

@@ -35,7 +35,7 @@ impl Bound<'_> {
         let (Some(columns), Some(column)) = (columns, column) else {
             return Ok(None);
         };
-        if self.prepares() || matches!(insert.source, Source::Query) {
+        if self.prepares() || matches!(insert.source, Source::Query(_)) {
             return Ok(None);
         }
         let position = match &insert.columns {
@@ -113,6 +113,7 @@ impl Bound<'_> {
 
     /// The id that a value is; none: one is to be made.
     fn own_id(&self, value: &Expr, kind: &Kind) -> Result<Option<u64>, Refusal> {
+        self.seen.vary();
         let text = self.literals.text(value.span);
         if text.eq_ignore_ascii_case(b"default") {
             return Ok(None);
@@ -188,7 +189,7 @@ fn rows(source: &Source) -> Vec<&[Expr]> {
     match source {
         Source::Rows(rows) => rows.iter().map(|(_, row)| row.as_slice()).collect(),
         Source::Set(values) => vec![values],
-        Source::Query => Vec::new(),
+        Source::Query(_) => Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Literals and parameters → keys.
 use super::ast::{Expr, ExprKind, Span};
 use super::columns::Kind;
-use super::request::Value;
+use super::request::{Request, Value};
 use crate::topology::shards::{Key, Method, Period};
 
 /// What an expression says of the key it is compared with or becomes.
@@ -21,28 +21,57 @@ pub(super) struct Reader<'a> {
     pub backslash: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub fn of(request: &Request<'a>) -> Reader<'a> {
+        Reader {
+            sql: request.sql,
+            parameters: request.parameters,
+            backslash: !request.dialect.no_backslash_escapes,
+        }
+    }
+
     /// The key that this expression is for a column of this kind. `stored`: it becomes a row's value; else it is
     /// compared with values.
     pub fn key(&self, expr: &Expr, kind: &Kind, stored: bool) -> Literal {
         match &expr.kind {
             ExprKind::Null => Literal::Null,
-            ExprKind::Number => number(self.text(expr.span), kind, stored),
+            ExprKind::Number => self.number(expr.span, false, kind, stored),
             ExprKind::Negative(inner) if matches!(inner.kind, ExprKind::Number) => {
-                let digits = self.text(inner.span);
-                let negative = [b"-", digits].concat();
-                number(&negative, kind, stored)
+                self.number(inner.span, true, kind, stored)
             }
-            ExprKind::Text => match self.unescape(expr.span) {
-                Some(text) => self.of_text(&text, kind),
-                None => Literal::Unknown,
-            },
-            ExprKind::Parameter(at) => {
-                let value = self.parameters.and_then(|p| p.get(usize::from(*at)));
-                value.map_or(Literal::Unknown, |value| self.of_value(value, kind, stored))
-            }
+            ExprKind::Text => self.string(expr.span, kind),
+            ExprKind::Parameter(at) => self.parameter(*at, kind, stored),
             _ => Literal::Unknown,
         }
+    }
+
+    /// Digits, behind a minus or not.
+    pub fn number(&self, span: Span, negative: bool, kind: &Kind, stored: bool) -> Literal {
+        let digits = self.text(span);
+        if !negative {
+            return number(digits, kind, stored);
+        }
+        // 20 digits at most can be a key
+        let (mut signed, length) = ([b'-'; 22], digits.len() + 1);
+        match signed.get_mut(1..length) {
+            Some(room) => room.copy_from_slice(digits),
+            None => return Literal::Unknown,
+        }
+        number(signed.get(..length).unwrap_or_default(), kind, stored)
+    }
+
+    /// A string with its quotes.
+    pub fn string(&self, span: Span, kind: &Kind) -> Literal {
+        match self.unescape(span) {
+            Some(text) => self.of_text(&text, kind),
+            None => Literal::Unknown,
+        }
+    }
+
+    /// A bound value.
+    pub fn parameter(&self, at: u16, kind: &Kind, stored: bool) -> Literal {
+        let value = self.parameters.and_then(|p| p.get(usize::from(at)));
+        value.map_or(Literal::Unknown, |value| self.of_value(value, kind, stored))
     }
 
     /// A whole number that is not negative, of LIMIT.

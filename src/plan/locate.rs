@@ -1,8 +1,11 @@
 //! Which shards can hold the rows that a statement wants, and which tables meet in the same shard.
 mod prune;
 
-use super::ast::{Comparison, Expr, ExprKind, JoinKind, Query, Ref, Select, Statement, Term};
+use super::ast::{
+    Comparison, Expr, ExprKind, Insert, JoinKind, Query, Ref, Select, Source, Statement, Term,
+};
 use super::bind::{Bound, Place};
+use super::insert_query::RowsOf;
 
 /// Places in a table's list of shards, in order; none: any.
 pub(super) type Shards = Option<Vec<usize>>;
@@ -15,6 +18,8 @@ pub(super) struct Located {
     pub is_local: bool,
     /// The shards that can have rows of the whole; means something only if all is local.
     pub driving: Shards,
+    /// Sharded tables of the outermost block whose rows no join fills with NULLs.
+    pub leading: Vec<usize>,
 }
 
 /// An equality of two keys. Rows of `follower` count only where its key equals `leader`'s.
@@ -55,7 +60,12 @@ pub(super) fn locate(bound: &Bound<'_>) -> Located {
                 true,
             );
         }
-        Statement::Insert(_) => {}
+        Statement::Insert(insert) => {
+            if let Source::Query(query) = &insert.source {
+                walk.top(query);
+                walk.target(insert, query);
+            }
+        }
     }
     walk.spread();
     let mut driving = None;
@@ -70,6 +80,7 @@ pub(super) fn locate(bound: &Bound<'_>) -> Located {
         shards: walk.shards,
         is_local: walk.is_local,
         driving,
+        leading: walk.driving,
     }
 }
 
@@ -94,7 +105,23 @@ impl Walk<'_, '_> {
         self.query(query, true);
     }
 
+    /// INSERT … SELECT: the table that is written.
+    fn target(&mut self, insert: &Insert, query: &Query) {
+        match self.bound.rows_of(insert, query) {
+            Some(RowsOf::Mention(leader)) => self.edges.push(Edge {
+                leader,
+                follower: insert.table,
+                both: false,
+            }),
+            Some(RowsOf::Shard(shard)) => narrow(&mut self.shards[insert.table], &[shard]),
+            None => {}
+        }
+    }
+
     fn query(&mut self, query: &Query, is_top: bool) {
+        for cte in &query.ctes {
+            self.query(cte, false);
+        }
         for part in &query.parts {
             match part {
                 Term::Select(select) => self.select(select, query, is_top),
@@ -150,6 +177,7 @@ impl Walk<'_, '_> {
                     inner.push(query)
                 });
             });
+        inner.extend(from.into_iter().flat_map(derived));
         for query in inner {
             self.query(query, false);
         }
@@ -205,7 +233,7 @@ impl Walk<'_, '_> {
     ) {
         match from {
             Ref::Table(at) if is_nullable => nullable.push(*at),
-            Ref::Table(_) | Ref::Derived => {}
+            Ref::Table(_) | Ref::Derived(_) => {}
             Ref::Join(join) => {
                 let (left, right) = match join.kind {
                     JoinKind::Inner => (is_nullable, is_nullable),
@@ -423,10 +451,19 @@ impl Walk<'_, '_> {
     }
 }
 
+/// The derived tables among these.
+pub(super) fn derived(from: &Ref) -> Vec<&Query> {
+    match from {
+        Ref::Table(_) => Vec::new(),
+        Ref::Derived(query) => query.iter().map(|query| &**query).collect(),
+        Ref::Join(join) => [derived(&join.left), derived(&join.right)].concat(),
+    }
+}
+
 fn tables(from: &Ref) -> Vec<usize> {
     match from {
         Ref::Table(at) => vec![*at],
-        Ref::Derived => Vec::new(),
+        Ref::Derived(_) => Vec::new(),
         Ref::Join(join) => [tables(&join.left), tables(&join.right)].concat(),
     }
 }

@@ -13,36 +13,45 @@
 //! | `split.rs` | lists of keys, cut for each shard |
 //! | `gather.rs` | everything else: rows are brought to one server |
 //! | `write.rs`, `ids.rs` | INSERT, REPLACE, UPDATE, DELETE; AUTO_INCREMENT |
+//! | `insert_query.rs` | INSERT … SELECT within a shard |
 //! | `show.rs` | SHOW and DESCRIBE |
 //! | `ddl.rs` | CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE and DROP INDEX |
 //! | `edit.rs` | the parts' text: the client's with a few spans replaced |
 //! | `planner.rs` | the phases put together |
+//! | `cache.rs`, `template.rs`, `seen.rs` | plans of one shard, kept by the statement's words without its literals |
+//! | `explained.rs` | EXPLAIN and ANALYZE of one shard's statement |
 //! | `explain.rs`, `why.rs` | a plan and its reasons in words |
 //! | `types.rs`, `request.rs` | [`Plan`], and what the planner is asked |
 mod ast;
 mod bind;
+mod cache;
 mod columns;
 mod ddl;
 mod edit;
 mod explain;
+mod explained;
 mod gather;
 mod ids;
+mod insert_query;
 mod literal;
 mod locate;
 mod mention;
 mod parse;
 mod planner;
 mod request;
+mod seen;
 mod select;
 mod shape;
 mod show;
 mod split;
+mod template;
 #[cfg(test)]
 mod tests;
 mod types;
 mod why;
 mod write;
 
+pub use cache::Cache;
 pub use columns::{Column as TableColumn, Columns, Kind as ColumnKind};
 pub use ddl::created_table;
 pub use explain::explain;

@@ -3,6 +3,7 @@ use super::ast::{Facts, Statement};
 use super::bind::{shown, Bound, Place, Stop};
 use super::ddl;
 use super::edit::{Edit, NewName};
+use super::explained;
 use super::locate::{locate, Located};
 use super::mention;
 use super::parse::{parse, Unread};
@@ -16,6 +17,14 @@ use crate::topology::shards::Shard;
 /// # Errors
 /// A statement on sharded tables that cannot be answered correctly: the client's error, with reason and remedy.
 pub fn plan(request: &Request<'_>) -> Result<Planned, Refusal> {
+    plan_noting(request, &mut |_, _| {})
+}
+
+/// As [`plan`]; `noted` is told the literals that led to a plan, and the tables of the statement.
+pub(super) fn plan_noting(
+    request: &Request<'_>,
+    noted: &mut dyn FnMut(&Bound<'_>, &Planned),
+) -> Result<Planned, Refusal> {
     match mention::verb(request).as_str() {
         "SELECT" | "WITH" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" => {}
         verb => return other(request, verb),
@@ -24,9 +33,12 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, Refusal> {
         Ok(parsed) => parsed,
         Err(unread) => return unread_statement(request, unread),
     };
-    let bound = Bound::new(request, &parsed)?;
+    let mut bound = Bound::new(request, &parsed)?;
     match bound.plan() {
-        Ok(planned) => Ok(planned),
+        Ok(planned) => {
+            noted(&bound, &planned);
+            Ok(planned)
+        }
         Err(Stop::Answer(planned)) => Ok(*planned),
         Err(Stop::Refused(refusal)) => Err(refusal),
     }
@@ -36,6 +48,11 @@ pub fn plan(request: &Request<'_>) -> Result<Planned, Refusal> {
 fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
     if let Some(plan) = show::plan(request)? {
         return Ok(Planned::Plan(plan));
+    }
+    if matches!(verb, "EXPLAIN" | "DESCRIBE" | "DESC" | "ANALYZE") {
+        if let Some(planned) = explained::plan(request)? {
+            return Ok(planned);
+        }
     }
     let places = mention::places(request)?;
     if let Some(shown) = ruled(request, &places) {
@@ -119,7 +136,7 @@ fn several_groups() -> Refusal {
 }
 
 impl Bound<'_> {
-    fn plan(mut self) -> Result<Planned, Stop> {
+    fn plan(&mut self) -> Result<Planned, Stop> {
         if self.is_whole() {
             return self.whole();
         }
@@ -191,7 +208,7 @@ impl Bound<'_> {
     }
 
     /// PREPARE without values: any place that has all tables can say what the statement looks like.
-    fn described(&self) -> Result<Plan, Stop> {
+    pub fn described(&self) -> Result<Plan, Stop> {
         let first = self.sharded().next();
         let shards = first.and_then(|at| self.copies(at)).unwrap_or_default();
         for shard in shards {
@@ -270,7 +287,7 @@ impl Bound<'_> {
     }
 
     /// Broadcast tables alone are read from any group that has them all.
-    fn anywhere(&self) -> Option<Plan> {
+    pub fn anywhere(&self) -> Option<Plan> {
         if self.sharded().next().is_some() {
             return None;
         }

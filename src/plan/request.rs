@@ -26,6 +26,9 @@ pub struct Request<'a> {
     pub ids: &'a dyn Fn(&str, u64, u64) -> Option<u64>,
     /// 0 for an AUTO_INCREMENT column makes an id: sql_mode has no NO_AUTO_VALUE_ON_ZERO.
     pub zero_generates: bool,
+    /// Another number whenever the map's rules or what `columns` tells have changed: plans of the same number are kept.
+    /// None: none is kept.
+    pub version: Option<u64>,
     /// For choosing among equals; any number that differs from turn to turn.
     pub seed: u64,
 }

@@ -412,7 +412,7 @@ fn position_or_text(expr: &Expr) -> Option<Span> {
 }
 
 /// Whether a call in the expression (not in its subqueries) is of this sort.
-fn any_call(expr: &Expr, sort: &dyn Fn(&Call) -> bool) -> bool {
+pub(super) fn any_call(expr: &Expr, sort: &dyn Fn(&Call) -> bool) -> bool {
     let mut found = false;
     expr.walk(
         &mut |e| found |= matches!(&e.kind, ExprKind::Call(call) if sort(call)),

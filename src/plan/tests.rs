@@ -1,5 +1,6 @@
 //! Golden cases: statement → plan or refusal, in testdata/*.sql. `UMPIRE_BLESS=1 cargo test plan::` writes what the
 //! planner says now; read the difference before keeping it.
+mod cached;
 mod reading;
 mod rules;
 
@@ -57,6 +58,7 @@ impl World {
             held: None,
             ids: &|_, _, _| Some(7001),
             zero_generates: true,
+            version: None,
             seed: 1,
         })
     }

@@ -65,6 +65,11 @@ pub struct Definition {
 pub enum Answer {
     /// OK packets: affected rows and warnings are added up, the first insert id counts.
     Affected,
+    /// As [`Answer::Affected`], of several rows' INSERT. The servers count nothing in the info of a part that has one row.
+    /// `ignore`: INSERT IGNORE.
+    Inserted {
+        ignore: bool,
+    },
     /// Affected rows of one part (a broadcast table is written everywhere, and once for the client).
     AffectedOnce,
     Rows(Merge),

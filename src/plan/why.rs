@@ -152,7 +152,7 @@ fn rows_of(insert: &Insert) -> String {
     match &insert.source {
         Source::Rows(rows) => format!("{} rows, each to the shard of its key", rows.len()),
         Source::Set(_) => "one row, to the shard of its key".into(),
-        Source::Query => "rows of a query".into(),
+        Source::Query(_) => "rows of a query".into(),
     }
 }
 

@@ -21,15 +21,14 @@ impl Bound<'_> {
             return self.broadcast_insert(insert, given);
         }
         let Some(sharding) = self.sharding(at) else {
-            return Err(self
-                .refuse(
-                    "a whole table cannot be written from a sharded one",
-                    "read the rows first, then insert them",
-                )
-                .into());
+            return self.insert_whole(insert).ok_or_else(|| {
+                let what = "a whole table cannot be written from rows that are on other servers";
+                self.refuse(what, "read the rows first, then insert them")
+                    .into()
+            });
         };
         let others = self.places.len() > 1;
-        if others && !matches!(insert.source, Source::Query) {
+        if others && !matches!(insert.source, Source::Query(_)) {
             return Err(self
                 .refuse("a subquery among the values", "read its value first")
                 .into());
@@ -37,23 +36,21 @@ impl Bound<'_> {
         if insert.on_duplicate.iter().any(|c| is_key(c, sharding)) {
             return Err(self.key_update(sharding).into());
         }
+        if let Source::Query(query) = &insert.source {
+            return self.insert_query(insert, query, sharding);
+        }
         let given = self.given_ids(insert)?;
         if let Some(given) = given {
             return self.insert_given(insert, sharding, given);
         }
         let position = self.key_position(insert, at, sharding)?;
         match &insert.source {
-            Source::Rows(rows) => self.insert_rows(rows, position, at, sharding),
+            Source::Rows(rows) => self.insert_rows(insert, rows, position, sharding),
             Source::Set(values) => {
                 let shard = self.shard_of_row(values, position, at, sharding)?;
                 Ok(Plan::Single(self.one(at, shard, Vec::new())))
             }
-            Source::Query => Err(self
-                .refuse(
-                    "INSERT … SELECT into a sharded table",
-                    "read the rows first, then insert them",
-                )
-                .into()),
+            Source::Query(query) => self.insert_query(insert, query, sharding),
         }
     }
 
@@ -100,12 +97,12 @@ impl Bound<'_> {
                 let shard = shard_of(0, values)?;
                 vec![self.one(at, shard, given.set_edits(insert, values))]
             }
-            Source::Query => Vec::new(),
+            Source::Query(_) => Vec::new(),
         };
         Ok(Plan::Fanout(Fanout {
             parts,
             writes: true,
-            answer: Answer::Affected,
+            answer: inserted(insert),
             ids: given.all,
         }))
     }
@@ -113,7 +110,7 @@ impl Bound<'_> {
     fn broadcast_insert(&self, insert: &Insert, given: Option<Given>) -> Result<Plan, Stop> {
         let at = insert.table;
         let Some(given) = given else {
-            return self.broadcast_write(at, matches!(insert.source, Source::Query), &Vec::new);
+            return self.broadcast_write(at, matches!(insert.source, Source::Query(_)), &Vec::new);
         };
         let edits = || match &insert.source {
             Source::Rows(rows) => {
@@ -126,7 +123,7 @@ impl Bound<'_> {
                 edits
             }
             Source::Set(values) => given.set_edits(insert, values),
-            Source::Query => Vec::new(),
+            Source::Query(_) => Vec::new(),
         };
         let plan = self.broadcast_write(at, false, &edits)?;
         let (parts, answer) = match plan {
@@ -143,7 +140,7 @@ impl Bound<'_> {
     }
 
     /// Where in a row the key's value stands.
-    fn key_position(
+    pub fn key_position(
         &self,
         insert: &Insert,
         at: usize,
@@ -173,11 +170,12 @@ impl Bound<'_> {
 
     fn insert_rows(
         &self,
+        insert: &Insert,
         rows: &[(Span, Vec<Expr>)],
         position: usize,
-        at: usize,
         sharding: &Sharding,
     ) -> Result<Plan, Stop> {
+        let at = insert.table;
         let mut by_shard: BTreeMap<usize, Vec<Span>> = BTreeMap::new();
         for (span, row) in rows {
             let shard = self.shard_of_row(row, position, at, sharding)?;
@@ -205,7 +203,7 @@ impl Bound<'_> {
         Ok(Plan::Fanout(Fanout {
             parts,
             writes: true,
-            answer: Answer::Affected,
+            answer: inserted(insert),
             ids: Vec::new(),
         }))
     }
@@ -222,9 +220,11 @@ impl Bound<'_> {
             return Ok(0);
         }
         let kind = self.key_kind(at).unwrap_or(&Kind::Other);
-        let found = row
-            .get(position)
-            .map_or(Literal::Unknown, |e| self.literals.key(e, kind, true));
+        let found = row.get(position).map_or(Literal::Unknown, |e| {
+            let found = self.literals.key(e, kind, true);
+            self.note(e, at, &found, true);
+            found
+        });
         let wrong = |what: &str| {
             let message = format!(
                 "{}: {what} for {}, which decides the row's shard; give it as a plain literal or parameter that the \
@@ -445,7 +445,7 @@ impl Bound<'_> {
         let all_given = match &insert.source {
             Source::Rows(rows) => rows.iter().all(|(_, row)| given(row)),
             Source::Set(values) => given(values),
-            Source::Query => true,
+            Source::Query(_) => true,
         };
         if all_given {
             return Ok(());
@@ -462,6 +462,12 @@ impl Bound<'_> {
             ),
             "insert the row anew and delete the old one, in a transaction",
         )
+    }
+}
+
+fn inserted(insert: &Insert) -> Answer {
+    Answer::Inserted {
+        ignore: insert.ignore,
     }
 }
 

@@ -3,12 +3,15 @@ use super::branch::Event;
 use super::failure::Failure;
 use super::Scatter;
 use crate::wire::reply;
+use std::borrow::Cow;
 
 /// What counts of the parts' affected rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
     /// Each part changes rows of its own.
     All,
+    /// Each part inserts rows of its own: one, or several. `ignore`: those that are there already are left out.
+    Inserted { ignore: bool },
     /// Every part changes the same rows.
     Once,
 }
@@ -79,12 +82,31 @@ fn add_up<'o>(oks: impl Iterator<Item = &'o reply::Ok>, counting: Counting) -> T
         if totals.last_insert_id == 0 {
             totals.last_insert_id = ok.last_insert_id;
         }
+        let info = info_of(ok, counting);
         totals.info = match i {
-            0 => ok.info.clone(),
-            _ => added(&totals.info, &ok.info),
+            0 => info.into_owned(),
+            _ => added(&totals.info, &info),
         };
     }
     totals
+}
+
+/// What the server says, or would say if it did of one inserted row.
+fn info_of(ok: &reply::Ok, counting: Counting) -> Cow<'_, [u8]> {
+    let Counting::Inserted { ignore } = counting else {
+        return ok.info.as_slice().into();
+    };
+    if !ok.info.is_empty() {
+        return ok.info.as_slice().into();
+    }
+    // a row that is replaced or updated counts twice
+    let duplicates = match ignore {
+        true => 1 - ok.affected_rows.min(1),
+        false => ok.affected_rows.saturating_sub(1),
+    };
+    let warnings = ok.warnings;
+    let info = format!("Records: 1  Duplicates: {duplicates}  Warnings: {warnings}");
+    info.into_bytes().into()
 }
 
 /// `Rows matched: 1  Changed: 1  Warnings: 0`: the same words with the sums of their numbers. Texts whose words
@@ -162,6 +184,24 @@ mod tests {
         };
         assert_eq!(totals, expected);
         assert_eq!(add_up(oks.iter(), Counting::Once).affected_rows, 2);
+    }
+
+    #[test]
+    fn rows_that_were_inserted_one_by_one_are_counted_together() {
+        let oks = [
+            ok(1, 0, 0, ""),
+            ok(2, 0, 0, "Records: 2  Duplicates: 0  Warnings: 0"),
+            ok(2, 0, 1, ""),
+        ];
+        let info = |ignore| {
+            let totals = add_up(oks.iter(), Counting::Inserted { ignore });
+            String::from_utf8(totals.info).unwrap()
+        };
+        assert_eq!(info(false), "Records: 4  Duplicates: 1  Warnings: 1");
+        assert_eq!(info(true), "Records: 4  Duplicates: 0  Warnings: 1");
+        let ignored = [ok(0, 0, 1, ""), ok(1, 0, 0, "")];
+        let totals = add_up(ignored.iter(), Counting::Inserted { ignore: true });
+        assert_eq!(totals.info, b"Records: 2  Duplicates: 1  Warnings: 1");
     }
 
     #[test]

@@ -25,6 +25,7 @@ use std::time::Instant;
 /// From here on, accounts that nobody uses are looked for when their number has doubled.
 const ACCOUNTS: usize = 1024;
 
+#[cfg(test)]
 type Planner = fn(&Request<'_>) -> Result<Planned, Refusal>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,9 +92,9 @@ pub struct Shared {
     store: Option<StoreLink>,
     /// Some database or table has a rule.
     sharding: Cell<bool>,
-    planner: Cell<Planner>,
+    plans: RefCell<plan::Cache>,
     #[cfg(test)]
-    by_hand: Cell<bool>,
+    by_hand: Cell<Option<Planner>>,
     seed: Cell<u64>,
     token: Cell<u64>,
     /// Addresses whose logins failed.
@@ -143,9 +144,9 @@ impl Shared {
             ids: KnownIds::default(),
             store: None,
             sharding: Cell::new(!snapshot.shards.is_empty()),
-            planner: Cell::new(plan::plan),
+            plans: RefCell::default(),
             #[cfg(test)]
-            by_hand: Cell::new(false),
+            by_hand: Cell::new(None),
             snapshot: RefCell::new(Rc::new(Topology(snapshot))),
             accounts: RefCell::default(),
             seed: Cell::new(rand::random()),
@@ -204,21 +205,32 @@ impl Shared {
     /// Whether a statement may name something that has a rule.
     pub fn concerns(&self, sql: &[u8], schema: Option<&str>, dialect: Dialect) -> bool {
         #[cfg(test)]
-        if self.by_hand.get() {
+        if self.by_hand.get().is_some() {
             return true;
         }
         plan::concerns(sql, schema, &self.snapshot.borrow().shards, dialect)
     }
 
     pub fn plan(&self, request: &Request<'_>) -> Result<Planned, Refusal> {
-        self.planner.get()(request)
+        #[cfg(test)]
+        if let Some(planner) = self.by_hand.get() {
+            return planner(request);
+        }
+        let mut plans = self.plans.borrow_mut();
+        let before = plans.hits();
+        let planned = plans.plan(request);
+        if plans.hits() > before {
+            self.stats.plans_cached.add(1);
+        } else {
+            self.stats.plans_made.add(1);
+        }
+        planned
     }
 
     /// Plans made by hand.
     #[cfg(test)]
     pub fn plan_with(&self, planner: Planner) {
-        self.by_hand.set(true);
-        self.planner.set(planner);
+        self.by_hand.set(Some(planner));
         self.sharding.set(true);
     }
 

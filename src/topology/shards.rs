@@ -134,6 +134,14 @@ impl ShardMap {
         &self.rules
     }
 
+    /// How a sharded table is split; none: there is no such table, or it is not.
+    pub fn sharding(&self, at: usize) -> Option<&Sharding> {
+        match &self.tables.get(at)?.kind {
+            Kind::Sharded(sharding) => Some(sharding),
+            Kind::Placed(_) | Kind::Broadcast(_) => None,
+        }
+    }
+
     /// In the order of the configuration.
     pub fn tables(&self) -> &[Table] {
         &self.tables

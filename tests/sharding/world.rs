@@ -56,6 +56,11 @@ impl World {
 
     /// With further sections of the configuration.
     pub fn with(more: &str) -> World {
+        World::set_up("", more)
+    }
+
+    /// With keys of [proxy], and further sections.
+    pub fn set_up(proxy: &str, more: &str) -> World {
         let clusters: Vec<Cluster> = std::thread::scope(|scope| {
             let starting: Vec<_> = (0..SERVERS)
                 .map(|_| scope.spawn(|| Cluster::start(0)))
@@ -63,22 +68,23 @@ impl World {
             let started = starting.into_iter().map(|t| t.join().expect("a server"));
             started.collect()
         });
-        World::on(Servers::MariaDb(clusters), more)
+        World::on(Servers::MariaDb(clusters), proxy, more)
     }
 
     /// None, said loudly, where MySQL cannot be had.
     pub fn mysql() -> Option<World> {
         let servers = MysqlPair::apart(SERVERS)?;
-        Some(World::on(Servers::MySql(servers), ""))
+        Some(World::on(Servers::MySql(servers), "", ""))
     }
 
-    fn on(servers: Servers, more: &str) -> World {
+    fn on(servers: Servers, proxy: &str, more: &str) -> World {
         for at in 0..SERVERS {
             servers.create(at);
         }
         let mut config = ProxyConfig::for_ports(vec![(servers.port(0), "primary")]);
         // a server that gets no processor for a while is not dead
         config.monitor_interval_ms = 1000;
+        config.proxy = proxy.into();
         let port = servers.port(1);
         let shards = |name: &str| sharded(name, "id", "hash");
         config.more = format!(
@@ -119,6 +125,23 @@ impl World {
     /// Runs a statement on one group's server, past the proxy.
     pub fn run_on(&self, group: usize, sql: &str) {
         self.servers.run(group, &["USE app", sql]);
+    }
+
+    /// Creates a table: whole on the plain server, in its shards (of two a group) or as copies on the others.
+    pub fn create_table(&self, name: &str, columns: &str, is_sharded: bool) {
+        let create = |name: &str| format!("CREATE TABLE {name} ({columns}) ENGINE=InnoDB");
+        for at in 0..SERVERS {
+            let names = match (at, is_sharded) {
+                (PLAIN, _) | (_, false) => vec![name.to_owned()],
+                _ => vec![
+                    format!("{name}_{}", 2 * at),
+                    format!("{name}_{}", 2 * at + 1),
+                ],
+            };
+            for name in names {
+                self.run_on(at, &create(&name));
+            }
+        }
     }
 
     /// Asks both groups' servers, past the proxy.
@@ -214,6 +237,14 @@ pub fn sharded(name: &str, key: &str, method: &str) -> String {
     format!(
         "\n[[table]]\nname = \"app.{name}\"\nkey = \"{key}\"\nmethod = \"{method}\"\nshards = [{}]\n",
         shards.join(", ")
+    )
+}
+
+/// A rule for a table that both groups have.
+pub fn broadcast(name: &str) -> String {
+    format!(
+        "\n[[table]]\nname = \"app.{name}\"\nmethod = \"broadcast\"\n\
+         shards = [{{ group = \"main\" }}, {{ group = \"second\" }}]\n"
     )
 }
 

@@ -35,13 +35,18 @@ impl Walk<'_, '_> {
                 Some(in_order(any))
             }
             ExprKind::Compare(comparison, a, b) => {
-                let (comparison, value) = if is_key(a) {
-                    (*comparison, key(b))
+                let (comparison, other) = if is_key(a) {
+                    (*comparison, b)
                 } else if is_key(b) {
-                    (turned(*comparison), key(a))
+                    (turned(*comparison), a)
                 } else {
                     return None;
                 };
+                let value = key(other);
+                match comparison {
+                    Comparison::Equal | Comparison::NullSafe => self.note(other, table, &value),
+                    _ => self.bound.seen.vary(),
+                }
                 compared(sharding, comparison, &value)
             }
             ExprKind::In {
@@ -51,7 +56,9 @@ impl Walk<'_, '_> {
             } if is_key(value) => {
                 let mut any = Vec::new();
                 for e in list {
-                    match key(e) {
+                    let found = key(e);
+                    self.note(e, table, &found);
+                    match found {
                         Literal::Key(key) => any.extend(sharding.locate(&key)),
                         Literal::Null => {}
                         Literal::Unknown => return None,
@@ -64,16 +71,23 @@ impl Walk<'_, '_> {
                 low,
                 high,
                 negated: false,
-            } if is_key(value) => match (key(low), key(high)) {
-                (Literal::Key(low), Literal::Key(high)) => {
-                    sharding.between(Some(&low), Some(&high))
+            } if is_key(value) => {
+                self.bound.seen.vary();
+                match (key(low), key(high)) {
+                    (Literal::Key(low), Literal::Key(high)) => {
+                        sharding.between(Some(&low), Some(&high))
+                    }
+                    (Literal::Key(low), Literal::Unknown) => sharding.between(Some(&low), None),
+                    (Literal::Unknown, Literal::Key(high)) => sharding.between(None, Some(&high)),
+                    _ => None,
                 }
-                (Literal::Key(low), Literal::Unknown) => sharding.between(Some(&low), None),
-                (Literal::Unknown, Literal::Key(high)) => sharding.between(None, Some(&high)),
-                _ => None,
-            },
+            }
             _ => None,
         }
+    }
+
+    fn note(&self, expr: &Expr, table: usize, found: &Literal) {
+        self.bound.note(expr, table, found, false);
     }
 }
 

@@ -321,6 +321,7 @@ impl Cursor<'_> {
     fn window(&mut self, call: &mut Call) -> Result<(), Unread> {
         let start = self.start();
         self.skip_parentheses()?;
+        self.facts.literals_matter = true;
         let sub = self.sql.get(start..self.end()).unwrap_or_default();
         let has_query =
             sub.windows(6).any(|w| w.eq_ignore_ascii_case(b"select")) || sub.contains(&b'?');

@@ -16,6 +16,7 @@ pub(super) struct Cursor<'a> {
     pub parameters: Vec<Span>,
     pub qualifiers: Vec<Qualifier>,
     pub using: Vec<(usize, String)>,
+    pub derived_blocks: Vec<usize>,
     pub facts: Facts,
     /// Names of the common table expressions in sight, in lower case.
     pub ctes: Vec<String>,
@@ -58,6 +59,7 @@ impl<'a> Cursor<'a> {
             parameters: Vec::new(),
             qualifiers: Vec::new(),
             using: Vec::new(),
+            derived_blocks: Vec::new(),
             facts,
             ctes: Vec::new(),
         })

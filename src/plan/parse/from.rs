@@ -1,5 +1,5 @@
 //! Tables, joins, aliases.
-use super::super::ast::{Join, JoinKind, Qualifier, Ref, Span, TableUse};
+use super::super::ast::{Join, JoinKind, Qualifier, Query, Ref, Span, TableUse};
 use super::cursor::Cursor;
 use super::Unread;
 use crate::sniff::lexer::Kind;
@@ -150,16 +150,17 @@ impl Cursor<'_> {
         if self.word("lateral") || (self.word("json_table") && self.mark_at(1, b'(')) {
             *derived = true;
             let is_lateral = self.take_word("lateral");
+            let mut query = None;
             if is_lateral {
                 self.expect_mark(b'(', "(")?;
-                self.query()?;
+                query = Some(Box::new(self.query()?));
                 self.expect_mark(b')', ")")?;
             } else {
                 self.next();
                 self.skip_parentheses()?;
             }
             self.alias()?;
-            return Ok(Ref::Derived);
+            return Ok(self.derived(query));
         }
         self.table_name(derived)
     }
@@ -178,13 +179,19 @@ impl Cursor<'_> {
             return Ok(list);
         }
         *derived = true;
-        self.query()?;
+        let query = Box::new(self.query()?);
         self.expect_mark(b')', ")")?;
         self.alias()?;
         if self.mark(b'(') {
             self.skip_parentheses()?;
         }
-        Ok(Ref::Derived)
+        Ok(self.derived(Some(query)))
+    }
+
+    /// A table of the current block whose columns are not known.
+    fn derived(&mut self, query: Option<Box<Query>>) -> Ref {
+        self.derived_blocks.extend(self.block);
+        Ref::Derived(query)
     }
 
     fn table_name(&mut self, derived: &mut bool) -> Result<Ref, Unread> {
@@ -192,7 +199,10 @@ impl Cursor<'_> {
         let is_cte = use_.schema.is_none() && self.ctes.contains(&use_.name.to_lowercase());
         if is_cte || (use_.schema.is_none() && use_.name.eq_ignore_ascii_case("dual")) {
             *derived |= is_cte;
-            return Ok(Ref::Derived);
+            return Ok(match is_cte {
+                true => self.derived(None),
+                false => Ref::Derived(None),
+            });
         }
         self.tables.push(use_);
         Ok(Ref::Table(self.tables.len() - 1))

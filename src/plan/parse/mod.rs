@@ -55,6 +55,7 @@ pub fn parse(sql: &[u8], dialect: Dialect) -> Result<Parsed, Unread> {
         parameters: cursor.parameters,
         qualifiers: cursor.qualifiers,
         using: cursor.using,
+        derived_blocks: cursor.derived_blocks,
         facts: cursor.facts,
     })
 }

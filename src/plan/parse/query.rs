@@ -30,9 +30,7 @@ impl Cursor<'_> {
     fn query_in_scope(&mut self) -> Result<Query, Unread> {
         let start = self.start();
         let with = self.word("with");
-        if with {
-            self.ctes()?;
-        }
+        let ctes = if with { self.ctes()? } else { Vec::new() };
         let mut parts = vec![self.term()?];
         while self.any_word(&["union", "except", "intersect", "minus"]) {
             self.next();
@@ -42,6 +40,7 @@ impl Cursor<'_> {
         let tail = self.end();
         let mut query = Query {
             with,
+            ctes,
             span: (start, tail),
             parts,
             order: Vec::new(),
@@ -75,8 +74,9 @@ impl Cursor<'_> {
         self.into()
     }
 
-    fn ctes(&mut self) -> Result<(), Unread> {
+    fn ctes(&mut self) -> Result<Vec<Query>, Unread> {
         self.next();
+        let mut queries = Vec::new();
         self.facts.has_cte = true;
         let recursive = self.take_word("recursive");
         loop {
@@ -90,13 +90,13 @@ impl Cursor<'_> {
             }
             self.expect_word("as", "AS")?;
             self.expect_mark(b'(', "(")?;
-            self.query()?;
+            queries.push(self.query()?);
             self.expect_mark(b')', ")")?;
             if !recursive {
                 self.ctes.push(name);
             }
             if !self.take_mark(b',') {
-                return Ok(());
+                return Ok(queries);
             }
         }
     }
@@ -230,6 +230,7 @@ impl Cursor<'_> {
             self.next();
             let name = self.name_of(&token);
             if token.kind == Kind::Text {
+                self.facts.literals_matter = true;
                 name.trim_matches(['\'', '"']).to_owned()
             } else {
                 name
@@ -332,17 +333,12 @@ impl Cursor<'_> {
                 if !self.take_word("update") {
                     self.expect_word("share", "UPDATE or SHARE")?;
                 }
-                if self.word("of") {
-                    return Err(
-                        self.unread("no OF: which table is locked is not rewritten for shards")
-                    );
-                }
-                if self.take_word("skip") {
-                    self.expect_word("locked", "LOCKED")?;
-                } else if self.take_word("wait") {
-                    self.next();
-                } else {
-                    self.take_word("nowait");
+                if self.take_word("of") {
+                    // parts know their tables by the names of the statement
+                    self.name("a table's name")?;
+                    while self.take_mark(b',') {
+                        self.name("a table's name")?;
+                    }
                 }
             } else if self.take_word("lock") {
                 for word in ["in", "share", "mode"] {
@@ -350,6 +346,13 @@ impl Cursor<'_> {
                 }
             } else {
                 return Ok(());
+            }
+            if self.take_word("skip") {
+                self.expect_word("locked", "LOCKED")?;
+            } else if self.take_word("wait") {
+                self.next();
+            } else {
+                self.take_word("nowait");
             }
             self.facts.locks = true;
         }

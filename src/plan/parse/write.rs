@@ -15,7 +15,11 @@ const PRIORITIES: [&str; 5] = [
 impl Cursor<'_> {
     pub fn insert(&mut self) -> Result<Insert, Unread> {
         self.next();
-        self.skip_words(&PRIORITIES);
+        let mut ignore = false;
+        while self.any_word(&PRIORITIES) {
+            ignore |= self.word("ignore");
+            self.next();
+        }
         self.take_word("into");
         let block = self.open_block();
         let mut table = self.bare_table()?;
@@ -38,6 +42,8 @@ impl Cursor<'_> {
             source: Source::Set(Vec::new()),
             on_duplicate: Vec::new(),
             has_on_duplicate: false,
+            on_duplicate_reads: false,
+            ignore,
         };
         insert.source = self.source(&mut insert.columns)?;
         insert.end = self.end();
@@ -52,11 +58,13 @@ impl Cursor<'_> {
                 self.expect_word(word, "DUPLICATE KEY UPDATE")?;
             }
             insert.has_on_duplicate = true;
+            let before = self.tables.len();
             insert.on_duplicate = self
                 .assignments()?
                 .into_iter()
                 .map(|(column, _)| column)
                 .collect();
+            insert.on_duplicate_reads = self.tables.len() > before;
         }
         self.returning()?;
         Ok(insert)
@@ -76,8 +84,11 @@ impl Cursor<'_> {
             ));
         }
         if self.word("select") || self.word("with") || self.mark(b'(') {
-            self.query()?;
-            return Ok(Source::Query);
+            // the query does not see the columns of the table that is written
+            let outer = self.block.take();
+            let query = self.query();
+            self.block = outer;
+            return Ok(Source::Query(Box::new(query?)));
         }
         Err(self.unread("VALUES, SET or SELECT"))
     }

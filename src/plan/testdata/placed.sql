@@ -76,4 +76,4 @@ SHOW TABLES FROM other;
 -- plan: whole: no sharded table is named, the statement passes through unparsed
 -- group: home
 EXPLAIN SELECT * FROM orders;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: EXPLAIN on sharded and broadcast tables; run it on each group's servers
+-- ERROR 1235 (42000): EXPLAIN and ANALYZE of a statement over several shards are not supported, each server would have its own answer: EXPLAIN ROUTE shows what every shard is asked; give the key's value, so that one shard explains it, or EXPLAIN a shard's statement on its server

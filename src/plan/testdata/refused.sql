@@ -35,10 +35,18 @@ DELETE FROM orders ORDER BY id LIMIT 5;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: LIMIT in a write over several shards (which rows it leaves would depend on the shards); give the key's value, or leave LIMIT out
 DELETE FROM orders WHERE id IN (SELECT order_id FROM items);
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: a write that joins or reads tables which do not meet in each shard; join by the sharding key, or read the rows first and then write them
-INSERT INTO orders SELECT * FROM orders;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: INSERT … SELECT into a sharded table; read the rows first, then insert them
+INSERT INTO orders (id, customer_id) SELECT customer_id, id FROM orders;
+INSERT INTO orders (id, customer_id) SELECT id, 5 FROM orders;
+INSERT INTO items (customer_id, order_id) SELECT customer_id, id FROM orders ORDER BY id LIMIT 5;
+INSERT INTO items (customer_id, order_id) SELECT customer_id, MAX(id) FROM orders;
+INSERT INTO items (customer_id, order_id) SELECT customer_id, id FROM orders UNION SELECT customer_id, id FROM orders;
+INSERT INTO items (customer_id, order_id) SELECT i.customer_id, o.id FROM orders o LEFT JOIN items i ON i.customer_id = o.customer_id;
+INSERT INTO items (customer_id, order_id) SELECT customer_id, (SELECT MAX(id) FROM orders) FROM orders;
+INSERT INTO orders (id, customer_id) SELECT id, customer_id FROM orders WHERE customer_id = 5 ON DUPLICATE KEY UPDATE total = (SELECT MAX(qty) FROM items);
+INSERT INTO orders (id, customer_id) SELECT id, id FROM countries;
+INSERT INTO tickets SELECT * FROM tickets;
 INSERT INTO log SELECT id, state FROM orders;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: a whole table cannot be written from a sharded one; read the rows first, then insert them
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: a whole table cannot be written from rows that are on other servers; read the rows first, then insert them
 SELECT SQL_CALC_FOUND_ROWS id FROM orders LIMIT 3;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: SQL_CALC_FOUND_ROWS in a statement over several servers; give the key's value, so that one shard is asked, or write it without
 SELECT @n := @n + 1, id FROM orders;

@@ -29,31 +29,15 @@ SELECT id, ROW_NUMBER() OVER (PARTITION BY state ORDER BY at) FROM orders WHERE 
 -- plan: single: one shard's answer is the client's
 -- shard 2 on s1: SELECT id, ROW_NUMBER() OVER (PARTITION BY state ORDER BY at) FROM `orders_2` AS `orders` WHERE customer_id = 2
 SELECT * FROM (SELECT id FROM orders WHERE customer_id = 2) d JOIN items i ON i.order_id = d.id WHERE i.customer_id = 2;
--- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [2]
 -- table: i: mod of customer_id over 4 shards; conditions on customer_id leave [2]
--- why gathered: a derived table: its rows may come from every shard
--- plan: gather: rows are copied to s0, which runs the statement over them
--- copied to `shop`.`umpire_gathered_0`: CREATE TEMPORARY TABLE `shop`.`umpire_gathered_0` (`id` bigint NULL, `customer_id` int NULL, `state` varchar(10) character set utf8mb4 collate utf8mb4_general_ci NULL, `total` decimal(10,2) NULL, `at` datetime NULL, `kind` enum('a','b') character set utf8mb4 collate utf8mb4_general_ci NULL, `note` text character set utf8mb4 collate utf8mb4_general_ci NULL, `price` float NULL)
--- shard 0 on s0: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_0`
--- shard 1 on s0: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_1`
--- shard 2 on s1: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_2`
--- shard 3 on s1: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_3`
--- copied to `shop`.`umpire_gathered_1`: CREATE TEMPORARY TABLE `shop`.`umpire_gathered_1` (`id` bigint NULL, `customer_id` int NULL, `order_id` bigint NULL, `sku` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL, `qty` int NULL, `name` varchar(30) character set utf8mb4 collate utf8mb4_0900_ai_ci NULL)
--- shard 2 on s1: SELECT `id`, `customer_id`, `order_id`, `sku`, `qty`, `name` FROM `shop`.`items_2` WHERE `customer_id` = 2
--- then on s0: SELECT * FROM (SELECT id FROM `shop`.`umpire_gathered_0` AS `orders` WHERE customer_id = 2) d JOIN `shop`.`umpire_gathered_1` i ON i.order_id = d.id WHERE i.customer_id = 2
+-- plan: single: one shard's answer is the client's
+-- shard 2 on s1: SELECT * FROM (SELECT id FROM `orders_2` AS `orders` WHERE customer_id = 2) d JOIN `items_2` i ON i.order_id = d.id WHERE i.customer_id = 2
 WITH o AS (SELECT * FROM orders WHERE customer_id = 3) SELECT * FROM o UNION SELECT * FROM orders WHERE customer_id = 3;
--- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
 -- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [3]
--- why gathered: UNION and its kin put rows of several queries together
--- plan: gather: rows are copied to s0, which runs the statement over them
--- copied to `shop`.`umpire_gathered_0`: CREATE TEMPORARY TABLE `shop`.`umpire_gathered_0` (`id` bigint NULL, `customer_id` int NULL, `state` varchar(10) character set utf8mb4 collate utf8mb4_general_ci NULL, `total` decimal(10,2) NULL, `at` datetime NULL, `kind` enum('a','b') character set utf8mb4 collate utf8mb4_general_ci NULL, `note` text character set utf8mb4 collate utf8mb4_general_ci NULL, `price` float NULL)
--- shard 0 on s0: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_0`
--- shard 1 on s0: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_1`
--- shard 2 on s1: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_2`
--- shard 3 on s1: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_3`
--- copied to `shop`.`umpire_gathered_1`: CREATE TEMPORARY TABLE `shop`.`umpire_gathered_1` (`id` bigint NULL, `customer_id` int NULL, `state` varchar(10) character set utf8mb4 collate utf8mb4_general_ci NULL, `total` decimal(10,2) NULL, `at` datetime NULL, `kind` enum('a','b') character set utf8mb4 collate utf8mb4_general_ci NULL, `note` text character set utf8mb4 collate utf8mb4_general_ci NULL, `price` float NULL)
--- shard 3 on s1: SELECT `id`, `customer_id`, `state`, `total`, `at`, `kind`, `note`, `price` + 0e0 FROM `shop`.`orders_3` WHERE `customer_id` = 3
--- then on s0: WITH o AS (SELECT * FROM `shop`.`umpire_gathered_0` AS `orders` WHERE customer_id = 3) SELECT * FROM o UNION SELECT * FROM `shop`.`umpire_gathered_1` AS `orders` WHERE customer_id = 3
+-- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [3]
+-- plan: single: one shard's answer is the client's
+-- shard 3 on s1: WITH o AS (SELECT * FROM `orders_3` AS `orders` WHERE customer_id = 3) SELECT * FROM o UNION SELECT * FROM `orders_3` AS `orders` WHERE customer_id = 3
 SELECT * FROM orders WHERE customer_id = 2 FOR UPDATE;
 -- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [2]
 -- plan: single: one shard's answer is the client's
@@ -139,3 +123,6 @@ SELECT c.name, COUNT(*) FROM countries c GROUP BY c.name;
 -- table: countries is broadcast: the same rows on 2 groups
 -- plan: single: one shard's answer is the client's
 -- shard 0 on s1: SELECT c.name, COUNT(*) FROM countries c GROUP BY c.name
+EXPLAIN FORMAT=JSON SELECT * FROM orders WHERE customer_id = 2;
+ANALYZE UPDATE orders SET total = 1 WHERE customer_id = 2;
+SELECT * FROM orders o JOIN items i USING (customer_id) WHERE customer_id = 2 FOR UPDATE OF o NOWAIT;

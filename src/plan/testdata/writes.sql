@@ -131,3 +131,12 @@ DELETE FROM countries;
 -- shard 0 on s0: DELETE FROM countries
 -- shard 1 on s1: DELETE FROM countries
 -- merge: affected rows of one: the others are copies
+
+# INSERT … SELECT: rows that stay in their shard
+INSERT INTO orders SELECT * FROM orders;
+INSERT INTO items (customer_id, order_id, sku) SELECT customer_id, id, 'gift' FROM orders WHERE total > 100 AND customer_id IN (1, 2);
+INSERT INTO items (order_id, customer_id) SELECT MAX(id), customer_id FROM orders GROUP BY customer_id, state;
+INSERT INTO items (customer_id, order_id) SELECT o.customer_id, c.id FROM orders o JOIN countries c ON c.id = o.id WHERE o.customer_id = 5 LIMIT 3;
+INSERT INTO orders (id, customer_id) SELECT 7, 5 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM orders WHERE customer_id = 5);
+INSERT INTO log SELECT id, note FROM orders WHERE customer_id = 1;
+REPLACE INTO orders SELECT * FROM orders WHERE customer_id = 3;

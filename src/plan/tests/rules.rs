@@ -95,6 +95,7 @@ fn columns_that_are_not_known_are_asked_for_first() {
         held: None,
         ids: &|_, _, _| None,
         zero_generates: true,
+        version: None,
         seed: 0,
     };
     let Planned::Needs {

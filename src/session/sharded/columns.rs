@@ -33,9 +33,37 @@ struct Inner {
     /// Under which rules they were learnt.
     map: Option<Arc<ShardMap>>,
     tables: AHashMap<(String, String), (Instant, Rc<Columns>)>,
+    /// When the first of them was learnt.
+    oldest: Option<Instant>,
+    /// Counts the changes of all that.
+    version: u64,
+}
+
+impl Inner {
+    fn forget(&mut self) {
+        self.tables.clear();
+        self.oldest = None;
+        self.version += 1;
+    }
 }
 
 impl KnownColumns {
+    /// Another number whenever [`KnownColumns::get`] has another answer than before about a table that it knew.
+    pub fn version(&self, map: &Arc<ShardMap>, now: Instant) -> u64 {
+        let mut inner = self.0.borrow_mut();
+        let same = inner.map.as_ref().is_some_and(|m| Arc::ptr_eq(m, map));
+        let expired = |since: Instant| now.saturating_duration_since(since) >= KEPT;
+        if !same {
+            inner.map = Some(map.clone());
+            inner.forget();
+        } else if inner.oldest.is_some_and(expired) {
+            inner.tables.retain(|_, (since, _)| !expired(*since));
+            inner.oldest = inner.tables.values().map(|(since, _)| *since).min();
+            inner.version += 1;
+        }
+        inner.version
+    }
+
     pub fn get(
         &self,
         map: &Arc<ShardMap>,
@@ -62,14 +90,16 @@ impl KnownColumns {
         let same = inner.map.as_ref().is_some_and(|m| Arc::ptr_eq(m, map));
         if !same || inner.tables.len() >= MOST {
             inner.map = Some(map.clone());
-            inner.tables.clear();
+            inner.forget();
         }
-        inner.tables.insert(table, (now, Rc::new(columns)));
+        let old = inner.tables.insert(table, (now, Rc::new(columns)));
+        inner.version += u64::from(old.is_some());
+        inner.oldest.get_or_insert(now);
     }
 
     /// After DDL.
     pub fn forget(&self) {
-        self.0.borrow_mut().tables.clear();
+        self.0.borrow_mut().forget();
     }
 }
 
@@ -164,5 +194,42 @@ pub(super) fn command_of(text: &[u8], attributes: bool) -> Command {
         bytes: crate::net::Buf::from_vec(out),
         rest: 0,
         continued: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_changes_with_all_that_is_known() {
+        let known = KnownColumns::default();
+        let (map, other) = (Arc::new(ShardMap::default()), Arc::new(ShardMap::default()));
+        let now = crate::net::now();
+        let table = |name: &str| ("shop".to_owned(), name.to_owned());
+        let columns = Columns { list: Vec::new() };
+        let mut versions = vec![known.version(&map, now)];
+        let mut note = |map: &Arc<ShardMap>, now: Instant| {
+            let version = known.version(map, now);
+            assert_eq!(known.version(map, now), version, "and not without");
+            versions.push(version);
+        };
+        // learnt for the first time: nothing that was known is another now
+        known.put(&map, table("a"), columns.clone(), now);
+        known.put(&map, table("b"), columns.clone(), now + KEPT / 2);
+        note(&map, now);
+        known.put(&map, table("a"), columns.clone(), now);
+        note(&map, now);
+        note(&map, now + KEPT);
+        assert!(known.get(&map, "shop", "a", now + KEPT).is_none());
+        assert!(known.get(&map, "shop", "b", now + KEPT).is_some());
+        note(&map, now + KEPT + KEPT / 2);
+        known.forget();
+        note(&map, now);
+        note(&other, now);
+        note(&map, now);
+        versions.remove(0);
+        let changed = versions.windows(2).all(|pair| pair[0] != pair[1]);
+        assert!(changed, "{versions:?}");
     }
 }

@@ -88,6 +88,7 @@ impl Session {
             home: home.unwrap_or(usize::MAX),
             held,
             ids: &ids,
+            version: Some(self.shared.columns.version(&snapshot.shards, now)),
             zero_generates: !has_word(mode, b"NO_AUTO_VALUE_ON_ZERO"),
             seed: self.shared.seed(),
         })
@@ -134,6 +135,10 @@ impl Session {
         if Self::asks_about_last(sniffed) {
             return self.ask_last_seat(command, sniffed, text_at).await;
         }
+        let planned = match planned {
+            Ok(Planned::Plan(Plan::Single(part))) => return self.run_single(&part, *sniffed).await,
+            planned => planned,
+        };
         let sql = command.body().get(text_at..).unwrap_or_default().to_vec();
         match self.settle_plan(&sql, planned, None).await? {
             Planned::Whole { group } => {
@@ -144,13 +149,7 @@ impl Session {
                     self.run_elsewhere(command, *sniffed, text_at, name).await
                 }
             }
-            Planned::Plan(Plan::Single(part)) => {
-                let name = self.group_name(part.group)?;
-                self.watch_shards(std::slice::from_ref(&part));
-                let command = self.command_for(&part);
-                let text_at = self.text_offset();
-                self.run_elsewhere(command, *sniffed, text_at, name).await
-            }
+            Planned::Plan(Plan::Single(part)) => self.run_single(&part, *sniffed).await,
             Planned::Plan(Plan::Fanout(fanout)) => {
                 let counts = sniffed.effects.intersects(Effects::CALC_FOUND_ROWS);
                 if counts {
@@ -257,6 +256,15 @@ impl Session {
 
     fn command_for(&self, part: &Part) -> Command {
         command_of(&part.sql, self.attributes())
+    }
+
+    /// One shard's answer is the client's.
+    async fn run_single(&mut self, part: &Part, sniffed: Sniffed) -> Result<(), Told> {
+        let name = self.group_name(part.group)?;
+        self.watch_shards(std::slice::from_ref(part));
+        let command = self.command_for(part);
+        let text_at = self.text_offset();
+        self.run_elsewhere(command, sniffed, text_at, name).await
     }
 
     /// On the user's own group, after what has to happen elsewhere.

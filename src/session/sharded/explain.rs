@@ -281,6 +281,7 @@ fn plan_for<R>(
         held: None,
         ids: &|_, _, _| Some(1),
         zero_generates: true,
+        version: None,
         seed: shared.seed(),
     })
 }

@@ -52,6 +52,11 @@ impl Session {
                 self.fan_out_changes(&mut used, fanout, sniffed, Counting::All, binding)
                     .await
             }
+            Answer::Inserted { ignore } => {
+                let counting = Counting::Inserted { ignore: *ignore };
+                self.fan_out_changes(&mut used, fanout, sniffed, counting, binding)
+                    .await
+            }
             Answer::AffectedOnce => {
                 self.fan_out_changes(&mut used, fanout, sniffed, Counting::Once, binding)
                     .await

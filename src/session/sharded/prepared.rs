@@ -111,7 +111,7 @@ impl Session {
             Planned::Plan(Plan::Fanout(fanout)) => {
                 let hidden = match &fanout.answer {
                     Answer::Rows(merge) => merge.hidden,
-                    Answer::Affected | Answer::AffectedOnce => 0,
+                    Answer::Affected | Answer::Inserted { .. } | Answer::AffectedOnce => 0,
                 };
                 let part = fanout.parts.into_iter().next();
                 let part = part.ok_or_else(|| error::own("a plan without parts"))?;

@@ -10,7 +10,7 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 40] = counters![
+const COUNTERS: [Counter; 42] = counters![
     clients,
     clients_accepted,
     clients_refused,
@@ -24,6 +24,8 @@ const COUNTERS: [Counter; 40] = counters![
     turns_local,
     turns_fanned_out,
     turns_gathered,
+    plans_made,
+    plans_cached,
     partial_commits,
     turns_failed,
     audit_records,
