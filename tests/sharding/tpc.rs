@@ -2,7 +2,6 @@
 use super::world::{broadcast, sharded, World};
 use crate::common::random::Random;
 use crate::common::try_rows;
-use mysql::prelude::Queryable;
 use mysql::Conn;
 
 /// Name, columns, sharding key; without a key every group has all rows.

@@ -24,7 +24,7 @@ const DOCUMENTS: [&str; 5] = [
     "NULL",
 ];
 
-fn text_key(r: &mut Random) -> String {
+pub fn text_key(r: &mut Random) -> String {
     format!("'{}{}'", r.pick(&KEYS), r.below(40))
 }
 

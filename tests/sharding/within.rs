@@ -59,10 +59,32 @@ fn pinned(r: &mut Random) -> Case {
     Case { sql, ordered }
 }
 
+/// What applications send most: the same words with other values.
+fn points(r: &mut Random) -> Case {
+    let (a, b) = (id(r), r.below(8));
+    let text = r.pick(&["'a'", "'it''s'", "'x\\'y'", "'?'", "''"]);
+    let sql = match r.below(8) {
+        0 | 1 => format!("SELECT id, g, s FROM t WHERE id = {a}"),
+        2 => format!("UPDATE t SET g = {b}, sb = {text} WHERE id = {a}"),
+        3 => format!("INSERT IGNORE INTO t (id, g, s) VALUES ({a}, {b}, {text})"),
+        4 => format!("DELETE FROM u WHERE id = {a} AND k = {b}"),
+        5 => format!(
+            "SELECT k, i FROM v WHERE k = {} ORDER BY i",
+            super::wide::text_key(r)
+        ),
+        6 => {
+            format!("SELECT t.id, {text}, u.k FROM t JOIN u USING (id) WHERE t.id = {a} ORDER BY k")
+        }
+        _ => format!("REPLACE INTO u VALUES ({a}, {b}, {}, {text})", r.below(50)),
+    };
+    Case { sql, ordered: true }
+}
+
 pub fn statement(r: &mut Random) -> Case {
-    match r.below(4) {
+    match r.below(6) {
         0 => copies(r),
         1 => changes(r),
+        2 | 3 => points(r),
         _ => pinned(r),
     }
 }

@@ -36,15 +36,25 @@ DELETE FROM orders ORDER BY id LIMIT 5;
 DELETE FROM orders WHERE id IN (SELECT order_id FROM items);
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: a write that joins or reads tables which do not meet in each shard; join by the sharding key, or read the rows first and then write them
 INSERT INTO orders (id, customer_id) SELECT customer_id, id FROM orders;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: INSERT … SELECT whose rows may belong to other shards than they are read from (the value for customer_id must be the key of a table with the same rule, or a literal); read the rows first, then insert them
 INSERT INTO orders (id, customer_id) SELECT id, 5 FROM orders;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: INSERT … SELECT of what only all rows together tell (LIMIT, a group or an aggregate over several shards, a window); give the key's value, or read the rows first and then insert them
 INSERT INTO items (customer_id, order_id) SELECT customer_id, id FROM orders ORDER BY id LIMIT 5;
+-- ERROR 1235 (42000): shop.items is sharded; not supported: INSERT … SELECT of what only all rows together tell (LIMIT, a group or an aggregate over several shards, a window); give the key's value, or read the rows first and then insert them
 INSERT INTO items (customer_id, order_id) SELECT customer_id, MAX(id) FROM orders;
+-- ERROR 1235 (42000): shop.items is sharded; not supported: INSERT … SELECT of what only all rows together tell (LIMIT, a group or an aggregate over several shards, a window); give the key's value, or read the rows first and then insert them
 INSERT INTO items (customer_id, order_id) SELECT customer_id, id FROM orders UNION SELECT customer_id, id FROM orders;
+-- ERROR 1235 (42000): shop.items is sharded; not supported: INSERT … SELECT whose rows may belong to other shards than they are read from (the value for customer_id must be the key of a table with the same rule, or a literal); read the rows first, then insert them
 INSERT INTO items (customer_id, order_id) SELECT i.customer_id, o.id FROM orders o LEFT JOIN items i ON i.customer_id = o.customer_id;
+-- ERROR 1235 (42000): shop.items is sharded; not supported: INSERT … SELECT whose rows may belong to other shards than they are read from (the value for customer_id must be the key of a table with the same rule, or a literal); read the rows first, then insert them
 INSERT INTO items (customer_id, order_id) SELECT customer_id, (SELECT MAX(id) FROM orders) FROM orders;
+-- ERROR 1235 (42000): shop.items is sharded; not supported: a write that joins or reads tables which do not meet in each shard; join by the sharding key, or read the rows first and then write them
 INSERT INTO orders (id, customer_id) SELECT id, customer_id FROM orders WHERE customer_id = 5 ON DUPLICATE KEY UPDATE total = (SELECT MAX(qty) FROM items);
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: a subquery among the values; read its value first
 INSERT INTO orders (id, customer_id) SELECT id, id FROM countries;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: INSERT … SELECT whose rows may belong to other shards than they are read from (the value for customer_id must be the key of a table with the same rule, or a literal); read the rows first, then insert them
 INSERT INTO tickets SELECT * FROM tickets;
+-- ERROR 1235 (42000): shop.tickets is sharded; not supported: AUTO_INCREMENT values that Umpire counts, in INSERT … SELECT; read the rows first, then insert them
 INSERT INTO log SELECT id, state FROM orders;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: a whole table cannot be written from rows that are on other servers; read the rows first, then insert them
 SELECT SQL_CALC_FOUND_ROWS id FROM orders LIMIT 3;

@@ -124,5 +124,13 @@ SELECT c.name, COUNT(*) FROM countries c GROUP BY c.name;
 -- plan: single: one shard's answer is the client's
 -- shard 0 on s1: SELECT c.name, COUNT(*) FROM countries c GROUP BY c.name
 EXPLAIN FORMAT=JSON SELECT * FROM orders WHERE customer_id = 2;
+-- plan: single: one shard's answer is the client's
+-- shard 2 on s1: EXPLAIN FORMAT=JSON SELECT * FROM `orders_2` AS `orders` WHERE customer_id = 2
 ANALYZE UPDATE orders SET total = 1 WHERE customer_id = 2;
+-- plan: single: one shard's answer is the client's
+-- shard 2 on s1: ANALYZE UPDATE `orders_2` AS `orders` SET total = 1 WHERE customer_id = 2
 SELECT * FROM orders o JOIN items i USING (customer_id) WHERE customer_id = 2 FOR UPDATE OF o NOWAIT;
+-- table: o: mod of customer_id over 4 shards; conditions on customer_id leave [2]
+-- table: i: mod of customer_id over 4 shards; conditions on customer_id leave [2]
+-- plan: single: one shard's answer is the client's
+-- shard 2 on s1: SELECT * FROM `orders_2` o JOIN `items_2` i USING (customer_id) WHERE customer_id = 2 FOR UPDATE OF o NOWAIT

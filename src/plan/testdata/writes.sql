@@ -134,9 +134,48 @@ DELETE FROM countries;
 
 # INSERT … SELECT: rows that stay in their shard
 INSERT INTO orders SELECT * FROM orders;
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- plan: fan-out, on primaries: 4 shards run at once
+-- shard 0 on s0: INSERT INTO `orders_0` SELECT * FROM `orders_0` AS `orders`
+-- shard 1 on s0: INSERT INTO `orders_1` SELECT * FROM `orders_1` AS `orders`
+-- shard 2 on s1: INSERT INTO `orders_2` SELECT * FROM `orders_2` AS `orders`
+-- shard 3 on s1: INSERT INTO `orders_3` SELECT * FROM `orders_3` AS `orders`
+-- merge: affected rows are added up
 INSERT INTO items (customer_id, order_id, sku) SELECT customer_id, id, 'gift' FROM orders WHERE total > 100 AND customer_id IN (1, 2);
+-- table: items: mod of customer_id over 4 shards; rows of a query
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- plan: fan-out, on primaries: 2 shards run at once
+-- shard 1 on s0: INSERT INTO `items_1` (customer_id, order_id, sku) SELECT customer_id, id, 'gift' FROM `orders_1` AS `orders` WHERE total > 100 AND customer_id IN (1, 2)
+-- shard 2 on s1: INSERT INTO `items_2` (customer_id, order_id, sku) SELECT customer_id, id, 'gift' FROM `orders_2` AS `orders` WHERE total > 100 AND customer_id IN (1, 2)
+-- merge: affected rows are added up
 INSERT INTO items (order_id, customer_id) SELECT MAX(id), customer_id FROM orders GROUP BY customer_id, state;
+-- table: items: mod of customer_id over 4 shards; rows of a query
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- plan: fan-out, on primaries: 4 shards run at once
+-- shard 0 on s0: INSERT INTO `items_0` (order_id, customer_id) SELECT MAX(id), customer_id FROM `orders_0` AS `orders` GROUP BY customer_id, state
+-- shard 1 on s0: INSERT INTO `items_1` (order_id, customer_id) SELECT MAX(id), customer_id FROM `orders_1` AS `orders` GROUP BY customer_id, state
+-- shard 2 on s1: INSERT INTO `items_2` (order_id, customer_id) SELECT MAX(id), customer_id FROM `orders_2` AS `orders` GROUP BY customer_id, state
+-- shard 3 on s1: INSERT INTO `items_3` (order_id, customer_id) SELECT MAX(id), customer_id FROM `orders_3` AS `orders` GROUP BY customer_id, state
+-- merge: affected rows are added up
 INSERT INTO items (customer_id, order_id) SELECT o.customer_id, c.id FROM orders o JOIN countries c ON c.id = o.id WHERE o.customer_id = 5 LIMIT 3;
+-- table: items: mod of customer_id over 4 shards; rows of a query
+-- table: o: mod of customer_id over 4 shards; rows of a query
+-- table: countries is broadcast: the same rows on 2 groups
+-- plan: single: one shard's answer is the client's
+-- shard 1 on s0: INSERT INTO `items_1` (customer_id, order_id) SELECT o.customer_id, c.id FROM `orders_1` o JOIN countries c ON c.id = o.id WHERE o.customer_id = 5 LIMIT 3
 INSERT INTO orders (id, customer_id) SELECT 7, 5 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM orders WHERE customer_id = 5);
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- plan: single: one shard's answer is the client's
+-- shard 1 on s0: INSERT INTO `orders_1` (id, customer_id) SELECT 7, 5 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM `orders_1` AS `orders` WHERE customer_id = 5)
 INSERT INTO log SELECT id, note FROM orders WHERE customer_id = 1;
+-- table: log is whole, on s0
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- plan: single: one shard's answer is the client's
+-- shard 1 on s0: INSERT INTO log SELECT id, note FROM `orders_1` AS `orders` WHERE customer_id = 1
 REPLACE INTO orders SELECT * FROM orders WHERE customer_id = 3;
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- table: orders: mod of customer_id over 4 shards; rows of a query
+-- plan: single: one shard's answer is the client's
+-- shard 3 on s1: REPLACE INTO `orders_3` SELECT * FROM `orders_3` AS `orders` WHERE customer_id = 3

@@ -62,9 +62,11 @@ impl Session {
             .iter()
             .position(|g| g.name == self.user.config.group);
         let held = self.sharded.as_ref().and_then(|s| {
-            let seat = s.parked_in_transaction().next()?;
-            let name = seat.group.as_deref()?;
-            snapshot.groups.iter().position(|g| g.name == name)
+            let mut open = s.parked_in_transaction();
+            match open.find_map(|seat| seat.group.as_deref()) {
+                Some(name) => snapshot.groups.iter().position(|g| g.name == name),
+                None => home.filter(|_| s.home_used),
+            }
         });
         let now = crate::net::now();
         let columns = |schema: &str, table: &str| {
@@ -279,6 +281,10 @@ impl Session {
         if sniffed.effects.contains(Effects::END_TRANSACTION) {
             self.end_elsewhere(sniffed.verb).await?;
             self.take_seat(None);
+        } else if sniffed.effects.contains(Effects::BEGIN) {
+            // commits what is open, on every server
+            self.end_elsewhere(Verb::Commit).await?;
+            self.take_seat(None);
         } else if self.commits_unseen(&sniffed) {
             let what = "this statement would commit the open transaction, which also uses other groups: COMMIT or \
                         ROLLBACK first";
@@ -307,6 +313,10 @@ impl Session {
         self.take_seat(None);
         if sniffed.effects.contains(Effects::END_TRANSACTION) {
             self.end_elsewhere(sniffed.verb).await?;
+            self.take_seat(None);
+        } else if sniffed.effects.contains(Effects::BEGIN) {
+            // commits what is open, on every server
+            self.end_elsewhere(Verb::Commit).await?;
             self.take_seat(None);
         } else if self.commits_unseen(sniffed) {
             let what = "this statement would commit the open transaction, which also uses other groups: COMMIT or \
@@ -358,9 +368,8 @@ impl Session {
 
     pub(super) async fn after_single(&mut self) -> Result<(), Told> {
         if self.active_seat().is_none() {
-            let open = self.pins.contains(Pins::TRANSACTION);
-            if let Some(sharded) = self.sharded.as_mut() {
-                sharded.home_used |= open;
+            if self.pins.contains(Pins::TRANSACTION) {
+                self.sharded.get_or_insert_with(Box::default).home_used = true;
             }
         }
         if self.pins == Pins::INSERT_ID {

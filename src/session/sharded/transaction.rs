@@ -41,8 +41,12 @@ impl Session {
 
     /// A group with data of the open transaction, other than this one.
     fn used_elsewhere(&self, group: &str) -> Option<String> {
-        let sharded = self.sharded.as_ref()?;
         let home = &*self.user.config.group;
+        let Some(sharded) = self.sharded.as_ref() else {
+            // it has never left home, and what is open there was not begun by BEGIN alone
+            let used = self.pins.contains(Pins::TRANSACTION) && group != home;
+            return used.then(|| format!("group '{home}'"));
+        };
         let name = |of: &Option<std::rc::Rc<str>>| of.as_deref().unwrap_or(home).to_string();
         let active = sharded.active().cloned();
         let mut open: Vec<String> = sharded
