@@ -118,14 +118,14 @@ impl Cache {
     }
 
     fn find(&mut self, request: &Request<'_>) -> Option<Planned> {
-        if !self.young.contains_key(self.key.as_slice()) {
-            let (key, entry) = self.old.remove_entry(self.key.as_slice())?;
-            self.make_room(key.len() + entry.size());
-            self.young.insert(key, entry);
+        if let Some(entry) = self.young.get(self.key.as_slice()) {
+            return entry.answer(request, &self.holes);
         }
-        self.young
-            .get(self.key.as_slice())?
-            .answer(request, &self.holes)
+        let (key, entry) = self.old.remove_entry(self.key.as_slice())?;
+        let answer = entry.answer(request, &self.holes);
+        self.make_room(key.len() + entry.size());
+        self.young.insert(key, entry);
+        answer
     }
 
     fn make_room(&mut self, bytes: usize) {

@@ -156,11 +156,11 @@ fn columns(_: &str, _: &str) -> Option<Rc<Columns>> {
     Columns::read(LIST.iter().map(row)).map(Rc::new)
 }
 
-/// The planner on statement text: an answer or a refusal, which can be explained.
+/// The planner on statement text: an answer or a refusal, which can be explained, and the same when it is kept.
 pub fn plan(data: &[u8]) {
     for dialect in dialects() {
         concerns(data, Some("shop"), map(), dialect);
-        let planned = umpire::plan::plan(&Request {
+        let request = Request {
             sql: data,
             schema: Some("shop"),
             map: map(),
@@ -171,8 +171,14 @@ pub fn plan(data: &[u8]) {
             held: None,
             ids: &|_, count, above| Some(above.saturating_add(1).min(u64::MAX - count)),
             zero_generates: true,
+            version: Some(1),
             seed: 1,
-        });
+        };
+        let planned = umpire::plan::plan(&request);
+        let mut cache = umpire::plan::Cache::default();
+        for _ in 0..2 {
+            assert_eq!(cache.plan(&request), planned);
+        }
         if let Ok(planned) = planned {
             explain(&planned, &|group| group.to_string());
         }

@@ -180,16 +180,20 @@ pub(super) fn texts<'r>(row: &'r [u8], spans: &mut Vec<Span>) -> Vec<Option<&'r 
 
 /// COM_QUERY with another text, as the client's connection would have sent it.
 pub(super) fn command_of(text: &[u8], attributes: bool) -> Command {
-    use crate::wire::packet::frame;
+    use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
     use crate::wire::query::NO_ATTRIBUTES;
-    let mut payload = Vec::with_capacity(text.len() + 3);
-    payload.push(crate::wire::command::QUERY);
-    if attributes {
-        payload.extend_from_slice(&NO_ATTRIBUTES);
+    let head: &[u8] = if attributes { &NO_ATTRIBUTES } else { &[] };
+    let length = 1 + head.len() + text.len();
+    let mut out = Vec::with_capacity(length + HEADER);
+    if length < MAX_PAYLOAD {
+        out.extend_from_slice(&length.to_le_bytes()[..3]);
+        out.extend_from_slice(&[0, crate::wire::command::QUERY]);
+        out.extend_from_slice(head);
+        out.extend_from_slice(text);
+    } else {
+        let payload = [&[crate::wire::command::QUERY], head, text].concat();
+        frame(&payload, 0, &mut out);
     }
-    payload.extend_from_slice(text);
-    let mut out = Vec::with_capacity(payload.len() + 4);
-    frame(&payload, 0, &mut out);
     Command {
         bytes: crate::net::Buf::from_vec(out),
         rest: 0,

@@ -158,14 +158,7 @@ impl Session {
                     let what = "SQL_CALC_FOUND_ROWS over several shards is not supported: SELECT COUNT(*) instead";
                     return Err(error::own(what).into());
                 }
-                let outcome = self.fanout(&fanout, sniffed, None).await;
-                if !matches!(
-                    sniffed.verb,
-                    Verb::Select | Verb::Insert | Verb::Update | Verb::Delete
-                ) {
-                    self.shared.columns.forget();
-                }
-                outcome
+                self.fanout(&fanout, sniffed, None).await
             }
             Planned::Plan(Plan::Gather(gather)) => self.gather(&gather, sniffed, None).await,
             Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed).await,
