@@ -30,8 +30,11 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     let cpus = cpus(&config.proxy.workers)?;
     let admin = Listeners::bind(&config.proxy).map_err(|e| e.to_string())?;
     let bound = Bound::bind(&config.proxy.listen, &cpus).map_err(|e| e.to_string())?;
-    let clerk = config.store.as_deref().map(Clerk::start).transpose();
-    let clerk = clerk.map_err(|e| format!("coordination.store: {e}"))?;
+    let clerk = config
+        .store
+        .as_deref()
+        .map(|folder| open_store(folder, &config));
+    let clerk = clerk.transpose()?;
     let keys = Arc::new(KeyPair::generate());
     let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
     let (mailboxes, inboxes) = mailboxes(cpus.len())?;
@@ -76,6 +79,18 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
     let _ = stop.send(());
     let control = ended(control);
     outcome.and(control)
+}
+
+/// Opens the store and takes over the objects that another program has given to libraries.
+fn open_store(folder: &Path, config: &Config) -> Result<Clerk, String> {
+    let known: Vec<String> = config.libraries.iter().map(|l| l.name.clone()).collect();
+    let clerk = Clerk::start(folder, |libraries| match &config.library_save_file {
+        Some(file) => libraries
+            .take_over(file, &known)
+            .map_err(|why| format!("coordination.library_save_file: {why}")),
+        None => Ok(()),
+    });
+    clerk.map_err(|e| format!("coordination.store: {e}"))
 }
 
 /// What all workers are started with.

@@ -5,8 +5,8 @@ use super::tls::servers::{self as server_tls, GroupTls};
 use super::value;
 use super::walk::{nearest, Findings, Found, Number, Section};
 use super::{
-    Accounts, Address, Compression, Group, Listen, Listener, Monitor, ProxyHeaders, ReadYourWrites,
-    Role, Server,
+    Accounts, Address, Compression, Group, Listen, Listener, Monitor, Primary, ProxyHeaders,
+    ReadYourWrites, Role, Server,
 };
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -101,6 +101,17 @@ pub(super) fn known_name(found: &Found<&str>, groups: &[&str], findings: &Findin
     }
 }
 
+impl Group {
+    /// What is believed of a server where nobody looks. Where the order decides and there is no monitor, that any of them
+    /// may be written to.
+    pub fn trusted_role(&self, server: &Server) -> Role {
+        match (self.primary, &self.monitor) {
+            (Some(Primary::First), None) => Role::Primary,
+            _ => server.role,
+        }
+    }
+}
+
 /// A name of a group: not empty, printable. Reported when wrong.
 fn name(
     section: &mut Section<'_, '_>,
@@ -145,6 +156,7 @@ fn group(
         monitor: section
             .table("monitor")
             .map(|table| monitor(table, findings, secrets)),
+        primary: primary(&mut section, findings),
         accounts: accounts(&mut section, findings),
         accounts_interval: in_ms(&mut section, &ACCOUNTS_INTERVAL),
         proxy_protocol: proxy_protocol(&mut section, findings),
@@ -182,6 +194,19 @@ fn read_your_writes(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> R
         ),
     }
     ReadYourWrites::Timer
+}
+
+fn primary(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Option<Primary> {
+    let found = section.string("primary")?;
+    match found.value {
+        "writable" => Some(Primary::Writable),
+        "first" => Some(Primary::First),
+        other => {
+            let message = format!("{other:?} is not one of \"writable\", \"first\"");
+            findings.error(found.at, &found.key, message);
+            None
+        }
+    }
 }
 
 fn accounts(section: &mut Section<'_, '_>, findings: &Findings<'_>) -> Accounts {

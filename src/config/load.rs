@@ -2,8 +2,8 @@
 use super::secret::{self, Reader, SecretFile};
 use super::walk::{Findings, Section};
 use super::{
-    audit, coordination, group, limits, policy, proxy, sharding, user, Config, ConfigError,
-    Problem, Watching,
+    audit, coordination, group, library, limits, policy, proxy, sharding, user, Config,
+    ConfigError, Problem, Watching,
 };
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -53,6 +53,8 @@ pub fn read(path: &Path) -> Examined {
         watching.start_paths_at(folder);
         config.watching = Arc::new(watching);
         config.store = config.store.take().map(|store| folder.join(store));
+        let saved = config.library_save_file.take();
+        config.library_save_file = saved.map(|file| folder.join(file));
     }
     if !unread.is_empty() {
         return unreadable(&name, unread.join("; "));
@@ -124,12 +126,13 @@ fn document_of(
     let mut top = Section::top(table, findings);
     let proxy = proxy::read(&mut top, findings, secrets);
     let listen = proxy.as_ref().map_or(&[][..], |proxy| &proxy.listen);
-    let groups = group::read(&mut top, listen, findings, secrets);
+    let mut groups = group::read(&mut top, listen, findings, secrets);
     let tls_offered = top.has("tls");
     let users = user::read(&mut top, &groups, tls_offered, findings, secrets);
     let limits = limits::read(&mut top);
     let policies = policy::read(&mut top, &users, findings);
-    let store = coordination::read(&mut top, findings);
+    let (store, library_save_file) = coordination::read(&mut top, findings);
+    let libraries = library::read(&mut top, &mut groups, store.is_some(), findings);
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let (databases, tables) = sharding::read(&mut top, &names, store.is_some(), findings);
     let watching = Watching {
@@ -145,7 +148,9 @@ fn document_of(
         policies,
         databases,
         tables,
+        libraries,
         store,
+        library_save_file,
         watching: Arc::new(watching),
     })
 }

@@ -10,6 +10,7 @@
 //! | `memory.rs` | the memory keys of `[proxy]` |
 //! | `allow_list.rs` | the statements that a policy knows |
 //! | `sharding.rs`, `sharding/read.rs` | `[[database]]` and `[[table]]` |
+//! | `library.rs` | `[[library]]` |
 //! | `coordination.rs` | `[coordination]` |
 //! | `secret.rs` | passwords: in place, in files, hashed |
 //! | `tls.rs`, `tls/` | certificates, keys and what may be done with them |
@@ -24,6 +25,7 @@ mod audit;
 mod coordination;
 mod error;
 mod group;
+mod library;
 mod limits;
 mod listener;
 mod load;
@@ -44,6 +46,7 @@ pub use addresses::{Addresses, Cidr};
 pub use allow_list::parse as parse_allow_list;
 pub use audit::{Audit, AuditText, Collector, Statistics, Watching, WhenFull};
 pub use error::{ConfigError, Problem};
+pub use library::Library;
 pub use limits::{Limits, ProcessLimits};
 pub use load::{examine, load, parse, read, Examined};
 pub use memory::Memory;
@@ -72,8 +75,12 @@ pub struct Config {
     /// Empty: every database is where its user's group is.
     pub databases: Vec<Database>,
     pub tables: Vec<Table>,
+    /// Empty: nobody has to select a library.
+    pub libraries: Vec<Library>,
     /// `[coordination]`: the folder of what must outlive the process.
     pub store: Option<PathBuf>,
+    /// `coordination.library_save_file`: a file of MySQLDA's to take over at start.
+    pub library_save_file: Option<PathBuf>,
     pub watching: Arc<Watching>,
 }
 
@@ -271,6 +278,8 @@ pub struct Group {
     pub read_your_writes_window: Duration,
     pub max_replica_lag: Duration,
     pub monitor: Option<Monitor>,
+    /// How the primary is found. None, [`Primary::Writable`]: not said.
+    pub primary: Option<Primary>,
     /// Where the group's users come from besides the `[[user]]` tables.
     pub accounts: Accounts,
     /// How often the servers' accounts are read.
@@ -279,6 +288,15 @@ pub struct Group {
     pub proxy_protocol: Option<ProxyHeaders>,
     /// Of connections to the servers.
     pub compression: Compression,
+}
+
+/// Which of a group's servers is its primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Primary {
+    /// The one writable server; several are an alarm.
+    Writable,
+    /// The first of the list that is alive and writable.
+    First,
 }
 
 /// How bytes to and from a group's servers are compressed, where a server can.

@@ -10,6 +10,11 @@ pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
         None => "none".into(),
     };
     let stores = (store(old), store(new));
+    let saved = |config: &Config| match &config.library_save_file {
+        Some(file) => file.display().to_string(),
+        None => "none".into(),
+    };
+    let saved = (saved(old), saved(new));
     let (old, new) = (&old.proxy, &new.proxy);
     let changed = [
         ("listen", listen(&old.listen), listen(&new.listen)),
@@ -19,9 +24,14 @@ pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
     ];
     let changed = changed.map(|(key, old, new)| (format!("proxy.{key}"), old, new));
     let store = ("coordination.store".to_owned(), stores.0, stores.1);
+    let saved = (
+        "coordination.library_save_file".to_owned(),
+        saved.0,
+        saved.1,
+    );
     changed
         .into_iter()
-        .chain([store])
+        .chain([store, saved])
         .filter(|(_, old, new)| old != new)
         .map(|(key, old, new)| {
             format!("{key} changed from {old} to {new}: takes effect after a restart")

@@ -318,7 +318,7 @@ impl Keeper {
             let watched = self.watched.get(&server.address)?;
             let monitored = group.monitor.is_some();
             Some(Member {
-                role: server.role,
+                role: group.trusted_role(server),
                 monitored,
                 state: &watched.health,
             })

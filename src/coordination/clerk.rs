@@ -1,5 +1,6 @@
 //! The store's thread, and what it is asked.
 use super::job::Job;
+use super::libraries::{Libraries, LibraryClerk};
 use super::rule::Follower;
 use super::store::{Store, StoreError};
 use std::path::Path;
@@ -38,23 +39,33 @@ pub enum Ask {
 
 /// Asks the store's thread. Cheap to clone; usable from any thread.
 #[derive(Clone)]
-pub struct Clerk(SyncSender<Ask>);
+pub struct Clerk(SyncSender<Ask>, LibraryClerk);
 
 impl Clerk {
-    /// Opens the store and starts its thread, which ends when the last clerk is gone.
+    /// Opens the store and starts its threads, which end when the last clerk is gone. `prepare` sees the libraries first.
     ///
     /// # Errors
-    /// See [`Store::open`].
-    pub fn start(folder: &Path) -> Result<Clerk, StoreError> {
-        let store = Store::open(folder)?;
+    /// See [`Store::open`], [`Libraries::open`] and `prepare`; in words.
+    pub fn start(
+        folder: &Path,
+        prepare: impl FnOnce(&mut Libraries) -> Result<(), String>,
+    ) -> Result<Clerk, String> {
+        let store = Store::open(folder).map_err(|e| e.to_string())?;
+        let mut libraries = Libraries::open(folder).map_err(|e| e.to_string())?;
+        prepare(&mut libraries)?;
+        Clerk::spawn(store, libraries).map_err(|cause| format!("the store's threads: {cause}"))
+    }
+
+    fn spawn(store: Store, libraries: Libraries) -> std::io::Result<Clerk> {
         let (sender, asked) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new().name("store".into());
-        let started = thread.spawn(move || run(store, &asked));
-        started.map_err(|cause| StoreError::File {
-            file: "the store's thread".into(),
-            cause,
-        })?;
-        Ok(Clerk(sender))
+        thread.spawn(move || run(store, &asked))?;
+        Ok(Clerk(sender, LibraryClerk::start(libraries)?))
+    }
+
+    /// Asks about libraries.
+    pub fn libraries(&self) -> &LibraryClerk {
+        &self.1
     }
 
     /// Never blocks. The reply is called in any case, here if the question cannot be put.

@@ -9,8 +9,10 @@
 //! | `rule.rs` | a rule that came with CREATE TABLE |
 //! | `store.rs` | the files |
 //! | `clerk.rs` | the thread, and what it is asked |
+//! | `libraries.rs`, `libraries/` | which library an object belongs to; a thread of its own |
 mod clerk;
 mod job;
+mod libraries;
 mod rule;
 mod store;
 #[cfg(test)]
@@ -18,5 +20,8 @@ mod tests;
 
 pub use clerk::{Ask, Clerk, Reply};
 pub use job::{Job, Part, PartState};
+pub use libraries::{
+    shown, Candidate, Libraries, LibraryAsk, LibraryClerk, LibraryCount, MAX_OBJECT,
+};
 pub use rule::{Follower, Rule, RuleChange};
 pub use store::{Store, StoreError};

@@ -125,6 +125,16 @@ pub(super) const WORKER_METRICS: [WorkerMetric; 42] = [
         |s| s.partial_commits.get(),
     ),
     counter(
+        names::LIBRARIES_SELECTED,
+        "Libraries that sessions selected",
+        |s| s.libraries_selected.get(),
+    ),
+    counter(
+        names::LIBRARY_OBJECTS_ASSIGNED,
+        "Objects that were given a library",
+        |s| s.library_objects_assigned.get(),
+    ),
+    counter(
         names::TURNS_FAILED,
         "Commands that ended with an error of the proxy",
         |s| s.turns_failed.get(),

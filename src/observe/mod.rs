@@ -62,6 +62,9 @@ pub struct WorkerStats {
     pub plans_cached: Counter,
     /// Changes of several groups that were committed on some of them only.
     pub partial_commits: Counter,
+    /// Libraries that sessions selected, and objects that were given one.
+    pub libraries_selected: Counter,
+    pub library_objects_assigned: Counter,
     pub turns_failed: Counter,
     pub policies_denied: Counter,
     pub policies_noted: Counter,

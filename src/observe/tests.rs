@@ -115,6 +115,8 @@ fn no_counter_of_a_worker_is_left_out_or_shown_twice() {
         &stats.plans_made,
         &stats.plans_cached,
         &stats.partial_commits,
+        &stats.libraries_selected,
+        &stats.library_objects_assigned,
         &stats.turns_failed,
         &stats.retries,
         &stats.healed_writes,

@@ -44,6 +44,7 @@ fn group_of(servers: Vec<Server>) -> Group {
         name: "main".into(),
         index: 0,
         read_write_split: true,
+        election: crate::config::Primary::Writable,
         read_your_writes: ReadYourWrites::Timer,
         read_your_writes_window: Duration::from_millis(300),
         servers: servers.into_iter().map(Arc::new).collect(),

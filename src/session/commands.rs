@@ -48,6 +48,11 @@ impl Session {
         if self.pins.contains(Pins::SCHEMA) && (policed || hangs_on_schema(command.kind())) {
             Box::pin(self.learn_schema()).await?;
         }
+        if self.shared.has_libraries() {
+            if let Err(error) = self.may_command(command.kind()) {
+                return self.deny(&command, &error);
+            }
+        }
         match command.kind() {
             command::QUERY => self.query(command).await,
             command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => self.execute(command).await,
@@ -193,6 +198,7 @@ impl Session {
     pub(super) fn clear_session(&mut self) {
         use super::pins::Pins;
         self.leave_seats();
+        self.leave_library();
         self.statements.clear();
         self.hold_statements();
         self.pins = Pins::empty();

@@ -186,7 +186,7 @@ impl Session {
     ) -> Result<&'s Arc<Group>, reply::Err> {
         if self.group.epoch != snapshot.epoch {
             let seat = self.sharded.as_ref().and_then(|s| s.active());
-            let name = seat.map_or(&*self.user.config.group, |name| name);
+            let name = seat.map_or(self.home(), |name| name);
             let index = snapshot.groups.iter().position(|g| g.name == *name);
             self.group = GroupIndex {
                 epoch: snapshot.epoch,
@@ -207,7 +207,7 @@ impl Session {
         snapshot.groups.get(self.group.index).ok_or_else(|| {
             error::own(&format!(
                 "group '{}' is no longer configured: connect again",
-                self.user.config.group
+                self.home()
             ))
         })
     }

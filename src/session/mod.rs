@@ -19,6 +19,7 @@ mod known_writes;
 mod last_insert_id;
 mod learn;
 mod lease;
+mod library;
 mod limits;
 mod login;
 mod long_data;
@@ -116,6 +117,8 @@ pub struct Session {
     idle_timeout: Duration,
     /// Seats at other groups than the user's own.
     sharded: Option<Box<sharded::Sharded>>,
+    /// The library that the client has selected.
+    library: Option<Box<library::Selected>>,
     /// Sync statements are written here before they are sent; kept for its capacity.
     scratch: Vec<u8>,
     /// The running command's place, where their number is limited.
@@ -290,6 +293,7 @@ impl Session {
             pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
             sharded: None,
+            library: None,
             scratch: Vec::new(),
             running: None,
             watch: None,

@@ -36,6 +36,11 @@ impl Session {
         if let Err(error) = self.check_policies(command.body(), true) {
             return self.deny(&command, &error);
         }
+        if self.shared.has_libraries() {
+            if let Err(error) = self.may_prepare(&sniffed, command.body()) {
+                return self.deny(&command, &error);
+            }
+        }
         if super::query::asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, 0);
         }

@@ -31,6 +31,14 @@ impl Session {
         if let Err(error) = self.check_policies(sql, whole) {
             return self.deny(&command, &error);
         }
+        if self.shared.has_libraries() {
+            if let Some(asked) = sniff::library_command(sql, &sniffed, self.dialect) {
+                return Box::pin(self.library_command(&command, asked)).await;
+            }
+            if let Err(error) = self.has_library_for(&sniffed, sql) {
+                return self.deny(&command, &error);
+            }
+        }
         if asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, text_at);
         }
@@ -52,10 +60,10 @@ impl Session {
                 return Box::pin(self.explain_route(&command, text_at + at)).await;
             }
         }
-        if self.brings_rule(&sniffed, sql) {
+        if self.obeys_rules() && self.brings_rule(&sniffed, sql) {
             return Box::pin(self.create_with_rule(&command, text_at, &sniffed)).await;
         }
-        if self.shared.sharding() && self.may_leave_home(&sniffed, sql) {
+        if self.shards() && self.may_leave_home(&sniffed, sql) {
             let snapshot = self.shared.snapshot();
             let planned = self.plan_text(&snapshot, sql);
             if !self.stays_home(&planned, &sniffed, &snapshot) {

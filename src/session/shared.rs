@@ -1,6 +1,7 @@
 //! What all sessions of one worker share. Single-threaded; no other thread sees it.
 use super::admission::Lines;
 use super::known_writes::KnownWrites;
+use super::library::KnownLibraries;
 use super::promise::Promise;
 use super::registry::Registry;
 use super::sharded::{KnownColumns, KnownIds};
@@ -89,10 +90,14 @@ pub struct Shared {
     pub columns: KnownColumns,
     /// Ids for AUTO_INCREMENT columns.
     pub ids: KnownIds,
+    /// Libraries that objects belong to.
+    pub known_libraries: KnownLibraries,
     store: Option<StoreLink>,
     /// Some database or table has a rule.
     sharding: Cell<bool>,
     plans: RefCell<plan::Cache>,
+    /// There are libraries.
+    libraries: Cell<bool>,
     #[cfg(test)]
     by_hand: Cell<Option<Planner>>,
     seed: Cell<u64>,
@@ -142,9 +147,11 @@ impl Shared {
             draining: Cell::new(false),
             columns: KnownColumns::default(),
             ids: KnownIds::default(),
+            known_libraries: KnownLibraries::default(),
             store: None,
             sharding: Cell::new(!snapshot.shards.is_empty()),
             plans: RefCell::default(),
+            libraries: Cell::new(!snapshot.libraries.is_empty()),
             #[cfg(test)]
             by_hand: Cell::new(None),
             snapshot: RefCell::new(Rc::new(Topology(snapshot))),
@@ -191,6 +198,7 @@ impl Shared {
         self.registry
             .abort_on(&|id| servers().any(|s| s.id == id && !s.health.alive));
         self.sharding.set(!snapshot.shards.is_empty());
+        self.libraries.set(!snapshot.libraries.is_empty());
         *self.snapshot.borrow_mut() = Rc::new(Topology(snapshot));
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         waiting.iter().for_each(|w| w.fulfil(()));
@@ -200,6 +208,12 @@ impl Shared {
     #[inline]
     pub fn sharding(&self) -> bool {
         self.sharding.get()
+    }
+
+    /// There are libraries.
+    #[inline]
+    pub fn has_libraries(&self) -> bool {
+        self.libraries.get()
     }
 
     /// Whether a statement may name something that has a rule.

@@ -122,6 +122,13 @@ impl Statements {
         }
     }
 
+    /// The connection with cursors and long data is gone.
+    pub fn lose_connection(&mut self) {
+        for statement in self.by_id.values_mut() {
+            (statement.cursor, statement.long_data) = (false, false);
+        }
+    }
+
     /// Statements of which something is on the held connection.
     pub fn busy(&self) -> Vec<StatementKey> {
         let busy = self.by_id.values().filter(|s| s.cursor || s.long_data);

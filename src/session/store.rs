@@ -1,7 +1,7 @@
 //! Questions of a worker's sessions to the store ([`crate::coordination`]), whose thread answers by message.
 use super::promise::Promise;
 use super::shared::Shared;
-use crate::coordination::{Ask, Clerk, Reply};
+use crate::coordination::{Ask, Clerk, LibraryAsk, Reply};
 use crate::net;
 use ahash::AHashMap;
 use std::any::Any;
@@ -67,14 +67,30 @@ impl Shared {
         &self,
         ask: impl FnOnce(Reply<T>) -> Ask,
     ) -> Result<T, String> {
+        self.ask_clerk(|clerk, reply| clerk.ask(ask(reply))).await
+    }
+
+    /// The same about libraries.
+    pub async fn ask_libraries<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(Reply<T>) -> LibraryAsk,
+    ) -> Result<T, String> {
+        self.ask_clerk(|clerk, reply| clerk.libraries().ask(ask(reply)))
+            .await
+    }
+
+    async fn ask_clerk<T: Send + 'static>(
+        &self,
+        put: impl FnOnce(&Clerk, Reply<T>),
+    ) -> Result<T, String> {
         let Some(link) = self.store() else {
             return Err("this needs a section [coordination] in the configuration".into());
         };
         let promise: Promise<Stored> = Promise::default();
         let ticket = link.expect(promise.clone());
         let post = link.post.clone();
-        link.clerk
-            .ask(ask(Box::new(move |told| post(ticket, Box::new(told)))));
+        let reply = Box::new(move |told| post(ticket, Box::new(told)));
+        put(&link.clerk, reply);
         let answer = promise.wait_until(net::now() + DEADLINE).await;
         let answer = answer.ok_or("the store did not answer in time: its disk may hang")?;
         match answer.downcast::<Result<T, String>>() {

@@ -81,9 +81,15 @@ impl ServerIds {
     }
 
     /// Decides the group's primary and remembers the decision; returns it with the alarm.
-    fn decide(&mut self, group: &str, servers: &[Arc<Server>]) -> (Option<usize>, Option<String>) {
+    fn decide(
+        &mut self,
+        group: &str,
+        election: config::Primary,
+        servers: &[Arc<Server>],
+    ) -> (Option<usize>, Option<String>) {
         let memory = self.memories.entry(group.to_owned()).or_default();
-        let decision = derive_primary(memory, servers.iter().map(Arc::as_ref));
+        let each = servers.iter().map(Arc::as_ref);
+        let decision = derive_primary(election, memory, each);
         *memory = decision.memory;
         (
             decision.primary,
@@ -116,12 +122,14 @@ impl Snapshot {
                 .map(|s| Arc::new(server(s, group, before, ids, learnt)))
                 .collect();
             let greeting = greeting(&servers, before, learnt);
-            let (primary, alarm) = ids.decide(&group.name, &servers);
+            let election = group.primary.unwrap_or(config::Primary::Writable);
+            let (primary, alarm) = ids.decide(&group.name, election, &servers);
             alarms.extend(alarm);
             groups.push(Arc::new(Group {
                 name: group.name.clone(),
                 index,
                 read_write_split: group.read_write_split,
+                election,
                 read_your_writes: group.read_your_writes,
                 read_your_writes_window: group.read_your_writes_window,
                 servers,
@@ -145,6 +153,7 @@ impl Snapshot {
             users,
             shared,
             shards: shards(config, previous),
+            libraries: config.libraries.as_slice().into(),
             watch: config.watching.clone(),
             defaults: previous.map_or_else(Default::default, |p| p.defaults.clone()),
         };
@@ -161,7 +170,7 @@ impl Snapshot {
                 .iter()
                 .map(|server| refreshed(server, learnt))
                 .collect::<Vec<_>>();
-            let (primary, alarm) = ids.decide(&group.name, &servers);
+            let (primary, alarm) = ids.decide(&group.name, group.election, &servers);
             alarms.extend(alarm);
             refreshed_group(group, servers, primary, learnt)
         });
@@ -172,6 +181,7 @@ impl Snapshot {
             users: self.users.clone(),
             shared: self.shared.clone(),
             shards: self.shards.clone(),
+            libraries: self.libraries.clone(),
             watch: self.watch.clone(),
             defaults: self.defaults.clone(),
         };
@@ -204,6 +214,7 @@ impl Snapshot {
             && self.users.iter().all(|(name, user)| same_user(name, user));
         Arc::ptr_eq(&self.proxy, &other.proxy)
             && Arc::ptr_eq(&self.shards, &other.shards)
+            && self.libraries == other.libraries
             && same_groups
             && same_users
     }
@@ -385,6 +396,7 @@ fn refreshed_group(
         name: group.name.clone(),
         index: group.index,
         read_write_split: group.read_write_split,
+        election: group.election,
         read_your_writes: group.read_your_writes,
         read_your_writes_window: group.read_your_writes_window,
         servers,

@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub shared: Arc<ProcessUse>,
     /// Where databases and tables live; the same object as long as no rule changes.
     pub shards: Arc<ShardMap>,
+    /// In the order of the configuration.
+    pub libraries: Arc<[config::Library]>,
     /// What is written down about statements.
     pub watch: Arc<config::Watching>,
     /// Carried from one snapshot to the next.
@@ -52,6 +54,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Whether users of this group have to select a library before they use tables.
+    pub fn is_of_library(&self, group: &str) -> bool {
+        self.libraries.iter().any(|library| library.group == group)
+    }
+
     /// Some server is told whose connections it has.
     pub fn tells_clients(&self) -> bool {
         let mut servers = self.groups.iter().flat_map(|group| &group.servers);
@@ -84,6 +91,8 @@ pub struct Group {
     /// Position in [`Snapshot::groups`].
     pub index: usize,
     pub read_write_split: bool,
+    /// Which server is the primary.
+    pub election: config::Primary,
     pub read_your_writes: config::ReadYourWrites,
     pub read_your_writes_window: Duration,
     pub servers: Vec<Arc<Server>>,

@@ -3,8 +3,11 @@
 //! The one writable server is. Two writable servers are an alarm and change nothing: the primary
 //! stays, and the other one is *disputed*: it missed the primary's writes, so it does not take over
 //! when the primary goes, until it was seen read-only once (an operator has set it right).
+//!
+//! Where the order of the list decides ([`Primary::First`]), the first server that is alive and writable is the primary,
+//! whatever the others are: who writes the list that way keeps them in step.
 use super::{Server, ServerId};
-use crate::config::Role;
+use crate::config::{Primary, Role};
 
 /// What a group's next decision needs of the earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub struct Decision {
 
 /// Decides from the servers' roles and health and the earlier decisions.
 pub fn derive_primary<'s>(
+    election: Primary,
     memory: &Memory,
     servers: impl IntoIterator<Item = &'s Server>,
 ) -> Decision {
@@ -37,6 +41,7 @@ pub fn derive_primary<'s>(
         .collect();
     let (primary, alarm) = match writable[..] {
         [] => (None, None),
+        [first, ..] if election == Primary::First => (Some(first), None),
         [one] => sole(one, &servers, &memory),
         _ => several(&writable, &servers, &mut memory),
     };

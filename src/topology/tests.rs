@@ -191,7 +191,7 @@ fn the_pure_function_changes_no_memory_but_the_returned_one() {
         last: Some(ServerId(8)),
         disputed: Vec::new(),
     };
-    let decision = derive_primary(&memory, &servers);
+    let decision = derive_primary(config::Primary::Writable, &memory, &servers);
     assert_eq!(decision.primary, Some(1));
     assert_eq!(
         decision.memory,
@@ -201,13 +201,32 @@ fn the_pure_function_changes_no_memory_but_the_returned_one() {
         }
     );
     assert_eq!(
-        derive_primary(&decision.memory, &[]),
+        derive_primary(config::Primary::Writable, &decision.memory, &[]),
         Decision {
             primary: None,
             alarm: None,
             memory: Memory::default()
         }
     );
+}
+
+#[test]
+fn where_the_order_decides_the_first_usable_server_is_the_primary() {
+    let text = THREE.replacen("name = \"main\"", "name = \"main\"\nprimary = \"first\"", 1);
+    let mut ids = ServerIds::default();
+    for (states, primary) in [
+        ("www", Some(0)),
+        ("-ww", Some(1)),
+        ("--w", Some(2)),
+        ("www", Some(0)),
+        ("rww", Some(1)),
+        ("rrr", None),
+        ("rrw", Some(2)),
+    ] {
+        let built = Snapshot::build(&config(&text), None, &mut ids, &learnt(states));
+        assert_eq!(built.snapshot.groups[0].primary, primary, "{states}");
+        assert_eq!(built.alarms, [""; 0], "{states}");
+    }
 }
 
 #[test]

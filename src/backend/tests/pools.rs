@@ -612,6 +612,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         name: "main".into(),
         index: 0,
         read_write_split: true,
+        election: crate::config::Primary::Writable,
         read_your_writes: crate::config::ReadYourWrites::Off,
         read_your_writes_window: Duration::ZERO,
         servers,
@@ -627,6 +628,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         users: HashMap::default(),
         shared: Arc::default(),
         shards: Arc::default(),
+        libraries: Arc::default(),
         watch: Arc::default(),
         defaults: Arc::default(),
     }

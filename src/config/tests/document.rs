@@ -26,7 +26,7 @@ fn known_keys() -> BTreeSet<String> {
         + "\n[limits]\n[[policy]]\nname = \"p\"\naction = \"deny\"\nopaque = true\n"
         + "[[database]]\nname = \"b\"\ngroup = \"main\"\n"
         + "[[table]]\nname = \"b.t\"\nmethod = \"hash\"\nkey = \"k\"\nshards = [{ group = \"main\" }]\n"
-        + "\n[coordination]\nstore = \"file:s\"\n"
+        + "\n[coordination]\nstore = \"file:s\"\n[[library]]\nname = \"l\"\ngroup = \"main\"\n"
         + "\n[audit]\nfile = \"a\"\n[statistics]\n";
     let examined = examine(&text, "test.toml", &certificates);
     assert!(examined.result.is_ok());
@@ -40,6 +40,7 @@ fn known_keys() -> BTreeSet<String> {
         "database",
         "table",
         "coordination",
+        "library",
         "audit",
         "statistics",
     ];

@@ -57,10 +57,7 @@ impl Session {
         state: &State,
         ask: impl FnOnce(&Request<'_>) -> R,
     ) -> R {
-        let home = snapshot
-            .groups
-            .iter()
-            .position(|g| g.name == self.user.config.group);
+        let home = snapshot.groups.iter().position(|g| g.name == self.home());
         let held = self.sharded.as_ref().and_then(|s| {
             let mut open = s.parked_in_transaction();
             match open.find_map(|seat| seat.group.as_deref()) {

@@ -91,6 +91,7 @@ impl Session {
         });
         let mut rows = self.routes(&snapshot, &sniffed, &planned);
         let routes = rows.split_off(rows.len().min(SNIFFED));
+        rows.extend(self.explained_library(&snapshot));
         if self.in_open_transaction() {
             rows.push((
                 "transaction".into(),
@@ -110,7 +111,7 @@ impl Session {
         sniffed: &Sniffed,
         planned: &Result<Planned, Refusal>,
     ) -> Rows {
-        let home = &*self.user.config.group;
+        let home = self.home();
         let mut used = planned.as_ref().map(groups_of).unwrap_or_default();
         used.dedup();
         let mut rows = Rows::new();

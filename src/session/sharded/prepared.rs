@@ -72,7 +72,7 @@ impl Session {
         text: &[u8],
         sniffed: &Sniffed,
     ) -> Option<Result<Planned, crate::plan::Refusal>> {
-        if !self.shared.sharding() {
+        if !self.shards() {
             return None;
         }
         let snapshot = self.shared.snapshot();
@@ -427,7 +427,7 @@ impl Session {
 
     /// Statements that COM_STMT_EXECUTE cannot pass on as if there were no other group.
     pub(in crate::session) fn executes_sharded(&mut self, command: &Command) -> bool {
-        if !self.shared.sharding() {
+        if !self.shards() {
             return false;
         }
         let id = statement_id(command).map_or(0, |id| self.statements.resolve(id));

@@ -118,6 +118,7 @@ impl World {
             users: [("app".into(), user.clone())].into_iter().collect(),
             shared: Arc::default(),
             shards: Arc::default(),
+            libraries: Arc::default(),
             watch: Arc::new(watching),
             defaults: Arc::default(),
         };
@@ -160,6 +161,7 @@ impl World {
             groups,
             users: world.shared.snapshot().users.clone(),
             shards: Arc::default(),
+            libraries: Arc::default(),
             shared: world.shared.snapshot().shared.clone(),
             watch: world.shared.snapshot().watch.clone(),
             defaults: world.shared.snapshot().defaults.clone(),
@@ -223,6 +225,7 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
         name: "main".into(),
         index: 0,
         read_write_split: true,
+        election: crate::config::Primary::Writable,
         read_your_writes: ReadYourWrites::Timer,
         read_your_writes_window: Duration::from_millis(300),
         servers,

@@ -2,7 +2,7 @@
 
 use crate::admin::sql::answer::{Answer, Table};
 
-const COMMANDS: [(&str, &str); 21] = [
+const COMMANDS: [(&str, &str); 24] = [
     (
         "SHOW SERVERS",
         "every server: role, health, lag, connections, and why it is not used",
@@ -61,6 +61,18 @@ const COMMANDS: [(&str, &str); 21] = [
     (
         "CANCEL JOB number",
         "gives such a change up; what is done stays",
+    ),
+    (
+        "SHOW LIBRARIES",
+        "each library: its group, objects, weight, the server that it uses now",
+    ),
+    (
+        "SHOW LIBRARY OBJECTS [LIKE 'pattern']",
+        "up to 1000 objects, and the library of each",
+    ),
+    (
+        "RAISE LIBRARY name BY number",
+        "gives it more of the objects that have no library yet",
     ),
     (
         "KILL [QUERY] id",

@@ -8,6 +8,7 @@ mod help;
 mod jobs;
 mod kill;
 mod latency;
+mod libraries;
 mod limits;
 mod memory;
 mod pools;
@@ -62,6 +63,12 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
     if let Some(rest) = statement::after(sql, "resume job") {
         return jobs::resume(handle, rest).await;
     }
+    if let Some(rest) = statement::after(sql, "show library objects") {
+        return libraries::objects(handle, rest).await;
+    }
+    if let Some(rest) = statement::after(sql, "raise library") {
+        return libraries::raise(handle, rest).await;
+    }
     if let Some(rest) = statement::after(sql, "cancel job") {
         return jobs::cancel(handle, rest).await;
     }
@@ -74,6 +81,8 @@ pub async fn run(session: &Session, sql: &str) -> Answer {
         jobs::show(handle).await
     } else if is("show tls") {
         tls::run(handle)
+    } else if is("show libraries") {
+        libraries::show(handle).await
     } else if is("show limits") {
         limits::show(handle).await
     } else if is("show workers") {

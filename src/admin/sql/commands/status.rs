@@ -27,6 +27,8 @@ const COUNTERS: [Counter; 42] = counters![
     plans_made,
     plans_cached,
     partial_commits,
+    libraries_selected,
+    library_objects_assigned,
     turns_failed,
     audit_records,
     audit_dropped,
