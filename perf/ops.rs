@@ -351,6 +351,7 @@ fn group() -> Group {
         name: "main".into(),
         index: 0,
         read_write_split: true,
+        election: umpire::config::Primary::Writable,
         read_your_writes: ReadYourWrites::Timer,
         read_your_writes_window: Duration::from_millis(300),
         servers: (0..3).map(server).collect(),
