@@ -25,7 +25,7 @@ pub(super) struct ServerMetric {
     pub get: fn(&ServerInfo) -> Option<f64>,
 }
 
-pub(super) const WORKER_METRICS: [WorkerMetric; 42] = [
+pub(super) const WORKER_METRICS: [WorkerMetric; 44] = [
     gauge(names::CLIENTS, "Client connections open now", |s| {
         s.clients.get()
     }),

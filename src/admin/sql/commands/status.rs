@@ -10,7 +10,7 @@ macro_rules! counters {
     ($($name:ident),* $(,)?) => { [$((stringify!($name), |s| s.$name.get())),*] };
 }
 
-const COUNTERS: [Counter; 42] = counters![
+const COUNTERS: [Counter; 44] = counters![
     clients,
     clients_accepted,
     clients_refused,
