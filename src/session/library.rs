@@ -5,8 +5,9 @@ use super::{End, Session};
 use crate::coordination::{shown, Candidate, LibraryAsk, MAX_OBJECT};
 use crate::relay::Command;
 use crate::session::pins::Pins;
+use crate::sniff::lexer::library::{self, LibraryCommand};
 use crate::sniff::lexer::{Kind, Lexer};
-use crate::sniff::{self, Access, Dialect, Effects, LibraryCommand, Sniffed, Verb};
+use crate::sniff::{self, Access, Dialect, Effects, Sniffed, Verb};
 use crate::topology::shards::fnv1a_fmix64;
 use crate::wire::{command, error, reply, status};
 use ahash::AHashMap;
@@ -78,7 +79,7 @@ impl Session {
 
     /// Err: a library has to be selected first.
     pub(super) fn has_library_for(&self, sniffed: &Sniffed, sql: &[u8]) -> Result<(), reply::Err> {
-        if sniff::prepares_library_command(sql, sniffed, self.dialect) && self.uses_libraries() {
+        if library::prepares_library_command(sql, sniffed, self.dialect) && self.uses_libraries() {
             return Err(not_prepared());
         }
         if self.lacks_library() && !needs_no_library(sniffed, sql, self.dialect) {
@@ -88,7 +89,7 @@ impl Session {
     }
 
     pub(super) fn may_prepare(&self, sniffed: &Sniffed, sql: &[u8]) -> Result<(), reply::Err> {
-        let asked = sniff::library_command(sql, sniffed, self.dialect);
+        let asked = library::library_command(sql, sniffed, self.dialect);
         if asked.is_some() && self.uses_libraries() {
             return Err(not_prepared());
         }

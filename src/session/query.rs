@@ -5,6 +5,7 @@ use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::net::Buf;
 use crate::relay::Command;
+use crate::sniff::lexer::library::library_command;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
 use crate::topology::accounts::Changing;
 use crate::topology::DefaultsChanging;
@@ -32,7 +33,7 @@ impl Session {
             return self.deny(&command, &error);
         }
         if self.shared.has_libraries() {
-            if let Some(asked) = sniff::library_command(sql, &sniffed, self.dialect) {
+            if let Some(asked) = library_command(sql, &sniffed, self.dialect) {
                 return Box::pin(self.library_command(&command, asked)).await;
             }
             if let Err(error) = self.has_library_for(&sniffed, sql) {

@@ -17,7 +17,6 @@ mod facts;
 mod kill;
 /// Tokens, for those who need more of a statement than [`Sniffed`]: one lexer decides what is a name everywhere.
 pub(crate) mod lexer;
-mod library;
 mod literal;
 mod lock_word;
 mod memo;
@@ -42,7 +41,6 @@ pub use digest::digest;
 pub use explain_route::explained_route;
 pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill};
-pub use library::{library_command, prepares_library_command, LibraryCommand};
 pub use lock_word::LockWord;
 pub use memo::Memo;
 pub use named::{named, Named, TableName};
