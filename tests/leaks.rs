@@ -254,6 +254,111 @@ fn a_reset_connection_reads_text_as_a_new_one() {
 }
 
 #[test]
+fn what_is_set_without_a_scope_is_the_clients_alone() {
+    needs!(the_proxy);
+    let proxy = one_connection();
+    let mut neighbour = proxy.client();
+    let ask = "SELECT @@group_concat_max_len, @@autocommit, @@time_zone FROM dual FOR UPDATE";
+    let fresh = rows(&mut neighbour, ask);
+    // true: the one server connection is free for others afterwards
+    for (set, shares) in [
+        ("SET @@group_concat_max_len = 77", true),
+        ("set @@`group_concat_max_len`=77", true),
+        (
+            "SET @@time_zone = '+05:00', @@group_concat_max_len = 77",
+            true,
+        ),
+        (
+            "SET time_zone = '+05:00', @@group_concat_max_len := 77",
+            true,
+        ),
+        ("SET @@group_concat_max_len = 77, @@timestamp = 5", false),
+        ("SET @a = 1, @@group_concat_max_len = 77", false),
+        ("SET @@autocommit = 0", false),
+        ("/*!50000 SET @@group_concat_max_len = 77 */", false),
+        ("SELECT 1; SET @@group_concat_max_len = 77", false),
+        ("SET @@group_concat_max_len = 77; SELEC", false),
+        (
+            "SET STATEMENT max_statement_time = 10 FOR SET @@group_concat_max_len = 77",
+            false,
+        ),
+        ("EXECUTE IMMEDIATE 'SET @@group_concat_max_len = 77'", false),
+        (
+            "BEGIN NOT ATOMIC SET @@group_concat_max_len = 77; END",
+            false,
+        ),
+    ] {
+        let mut client = proxy.client();
+        // one of them ends in an error
+        let _ = client.query_drop(set);
+        let mine = rows(&mut client, ask);
+        assert_ne!(mine, fresh, "{set}");
+        if shares {
+            assert_eq!(rows(&mut neighbour, ask), fresh, "{set}");
+            assert_eq!(rows(&mut client, ask), mine, "{set}");
+        }
+        drop(client);
+        assert_eq!(rows(&mut neighbour, ask), fresh, "{set}");
+    }
+    let mut client = proxy.client();
+    let set = "SET @@group_concat_max_len = ?";
+    client.exec_drop(set, (77,)).expect(set);
+    assert_ne!(rows(&mut client, ask), fresh);
+    assert_eq!(rows(&mut neighbour, ask), fresh);
+}
+
+#[test]
+fn what_a_function_sets_is_the_clients_alone() {
+    needs!(the_proxy);
+    Cluster::shared().prepare(&[
+        "CREATE OR REPLACE FUNCTION sets_length() RETURNS INT NOT DETERMINISTIC NO SQL \
+         BEGIN SET group_concat_max_len = 77; RETURN 1; END",
+        "CREATE OR REPLACE VIEW set_by_view AS SELECT sets_length() AS one",
+    ]);
+    let proxy = one_connection();
+    let ask = "SELECT @@group_concat_max_len FROM dual FOR UPDATE";
+    let fresh = RawClient::connect(proxy.port)
+        .query(ask)
+        .expect("an answer")
+        .value();
+    for sql in [
+        "/* umpire:primary */ SELECT sets_length()",
+        "/* umpire:primary */ SELECT one FROM set_by_view",
+        "/* umpire:primary */ SELECT sets_length(); SELECT 1",
+    ] {
+        for flags in [0, cap::DEPRECATE_EOF, cap::SESSION_TRACK] {
+            let login = Login::default().with(flags).with(cap::MULTI_STATEMENTS);
+            let mut client = RawClient::login(proxy.port, &login).expect("login");
+            client.query(sql).expect("an answer").ok();
+            let mine = client.query(ask).expect("an answer").value();
+            assert_eq!(mine.as_deref(), Some("77"), "{sql}");
+            drop(client);
+            let mut next = RawClient::connect(proxy.port);
+            assert_eq!(next.query(ask).expect("an answer").value(), fresh, "{sql}");
+        }
+    }
+}
+
+#[test]
+fn a_read_only_transaction_that_a_set_ends_leaves_writes_to_others() {
+    needs!(the_proxy);
+    Cluster::shared().prepare(&["CREATE OR REPLACE TABLE written_after (a INT)"]);
+    let proxy = one_connection();
+    let mut client = proxy.client();
+    for sql in [
+        "/* umpire:primary */ START TRANSACTION READ ONLY",
+        "SET autocommit = 0",
+        "SET autocommit = 1",
+    ] {
+        client.query_drop(sql).expect(sql);
+    }
+    drop(client);
+    let mut next = proxy.client();
+    next.query_drop("INSERT INTO written_after VALUES (1)")
+        .expect("INSERT");
+}
+
+#[test]
 fn a_statement_that_waits_for_a_connection_can_be_killed_and_does_not_run() {
     needs!(the_proxy);
     let cluster = Cluster::shared();

@@ -81,6 +81,7 @@ impl Relay<'_> {
             return self.ok(packet);
         }
         self.note_status(status);
+        self.end.changed_untold |= status & SESSION_STATE_CHANGED != 0;
         if let Some(&[low, high]) = packet.get(HEADER + 1..HEADER + 3) {
             self.end.warnings = u16::from_le_bytes([low, high]);
         }

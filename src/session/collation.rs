@@ -24,6 +24,10 @@ impl Session {
         if sniffed.effects.intersects(ABOUT_TRACKING) {
             Box::pin(self.resume_tracking(lease, end, sniffed)).await?;
         }
+        let unreported = sniffed.effects.contains(Effects::UNREPORTED) && self.dialect.mariadb;
+        if unreported && end.error.is_none() {
+            Box::pin(self.ask_unreported(lease, end, sniffed, sql)).await?;
+        }
         if !end.changes.iter().any(sets_connection) {
             return Ok(());
         }

@@ -16,8 +16,8 @@ impl Session {
     /// belongs. `sql`: the statement's text, empty for commands without one.
     pub(super) fn finish(&mut self, mut lease: Lease, end: TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
         // the common case: a read that changed nothing
-        let plain =
-            !self.counts && end.error.is_none() && end.warnings == 0 && end.changes.is_empty();
+        let silent = end.changes.is_empty() && !end.changed_untold;
+        let plain = !self.counts && end.error.is_none() && end.warnings == 0 && silent;
         if plain
             && sniffed.access == Access::Read
             && self.pins.is_empty()
@@ -31,6 +31,9 @@ impl Session {
         let executed = self.executed_text(sniffed, sql);
         let sniffed = executed.as_ref().unwrap_or(sniffed);
         let was_in_transaction = self.pins.contains(Pins::TRANSACTION);
+        if self.ends_read_only_otherwise(&end, sniffed) {
+            self.pins |= Pins::UNKNOWN_STATE;
+        }
         let assigns = sniffed.effects.contains(Effects::ASSIGNS_USER_VARIABLE);
         let before = assigns.then(|| self.state.clone());
         let explained = self.learn_changes(&mut lease, &end);
@@ -62,6 +65,9 @@ impl Session {
                 .intersects(Effects::SET_SESSION | Effects::USE | Effects::CALL)
         {
             // a server that reports nothing: what was set is only known to the connection
+            self.pins |= Pins::VARIABLE;
+        }
+        if self.sets_unreported(&lease, &end, sniffed) {
             self.pins |= Pins::VARIABLE;
         }
         self.note_unreported_schema(&lease, sniffed);
@@ -203,7 +209,31 @@ impl Session {
             && !sniffed
                 .effects
                 .intersects(Effects::MULTI_STATEMENT | Effects::UNREAD);
-        changed && !explained && !ends && !sniffed.effects.intersects(EXPLAINS)
+        (changed || end.changed_untold)
+            && !explained
+            && !ends
+            && !sniffed.effects.intersects(EXPLAINS)
+    }
+
+    /// A read-only transaction ended, and not by COMMIT or ROLLBACK but by SET autocommit, say: MariaDB refuses the
+    /// connection's writes until one of them comes.
+    fn ends_read_only_otherwise(&self, end: &TurnEnd, sniffed: &Sniffed) -> bool {
+        let was = self.status & status::IN_TRANS_READONLY != 0;
+        was && self.dialect.mariadb
+            && end.status.is_some_and(|now| now & status::IN_TRANS == 0)
+            && (sniffed.effects.contains(Effects::MULTI_STATEMENT)
+                || !matches!(sniffed.verb, Verb::Commit | Verb::Rollback))
+    }
+
+    /// Something was set of which the server reports nothing, or autocommit is not what was reported.
+    fn sets_unreported(&self, lease: &Lease, end: &TurnEnd, sniffed: &Sniffed) -> bool {
+        let unscoped = self.dialect.mariadb && sniffed.effects.contains(Effects::UNREPORTED);
+        // a single SET that failed has set nothing
+        let failed = end.error.is_some() && !sniffed.effects.contains(Effects::MULTI_STATEMENT);
+        let known = lease.state.variable(b"autocommit");
+        let is_on = |flags: u16| flags & status::AUTOCOMMIT != 0;
+        let other = |flags: u16| known.is_some_and(|known| (known == b"ON") != is_on(flags));
+        unscoped && !end.asked && !failed || end.status.is_some_and(other)
     }
 
     /// State that only the connection knows: the session keeps it. On a replica it cannot stay, since the

@@ -4,11 +4,12 @@
 //! connection for the session's rest: then tracking is the client's, and Umpire does without.
 use super::pins::Pins;
 use super::{End, Session};
-use crate::backend::Lease;
+use crate::backend::{replay_policy, Lease, Replay};
 use crate::net::{self, Buf};
 use crate::relay::TurnEnd;
 use crate::scatter::{Branch, Failure, Scatter};
-use crate::sniff::{Effects, Sniffed, Verb};
+use crate::sniff::{self, Effects, Sniffed, Verb};
+use crate::wire::reply::Change;
 use crate::wire::row::walk_text;
 use crate::wire::{command, error};
 use std::task::Poll;
@@ -48,6 +49,41 @@ impl Session {
         self.state = self.shared.states.intern(state);
         lease.state = self.state.clone();
         self.state_changed();
+        Ok(())
+    }
+
+    /// After a SET of `@@name` without a scope, of which MariaDB reports nothing: what is set already is set once more,
+    /// with a scope, so that it does. Where that is not certain to say it all, the connection stays with the session.
+    pub(super) async fn ask_unreported(
+        &mut self,
+        lease: &mut Lease,
+        end: &mut TurnEnd,
+        sniffed: &Sniffed,
+        sql: &[u8],
+    ) -> Result<(), End> {
+        let more = Effects::MULTI_STATEMENT | Effects::UNREAD;
+        let one = sniffed.verb == Verb::Set && !sniffed.effects.intersects(more);
+        let names = sniff::unscoped_assignments(sql, self.dialect).unwrap_or_default();
+        let replayed = |name: &Vec<u8>| replay_policy(name) == Replay::Yes;
+        if !one || names.is_empty() || !names.iter().all(replayed) || !lease.tracking {
+            return Ok(());
+        }
+        let set = |name: &Vec<u8>| {
+            let name = String::from_utf8_lossy(name);
+            format!("@@SESSION.{name}=@@SESSION.{name}")
+        };
+        let sets: Vec<String> = names.iter().map(set).collect();
+        self.write_query(lease, &format!("SET {}", sets.join(",")));
+        self.send_scratch(lease);
+        // the client has its reply: there is nobody to tell
+        let told = self
+            .own_reply(lease, command::QUERY)
+            .await
+            .map_err(|_| End::ClientGone)?;
+        end.asked = told.error.is_none();
+        let variable = |change: &Change| matches!(change, Change::Variable { .. });
+        end.changes
+            .extend(told.changes.into_iter().filter(variable));
         Ok(())
     }
 

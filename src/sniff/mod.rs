@@ -48,7 +48,7 @@ pub use normal::normalised;
 pub use placeholders::placeholders;
 pub use rule_comment::{prepares_rule, rule_comments};
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
-pub use user_variables::{literal_assignments, Literal};
+pub use user_variables::{literal_assignments, unscoped_assignments, Literal};
 
 /// Reads a statement once; no allocation. `complete` false: `sql` is only the first part of a longer
 /// statement, and what the rest could change is assumed (a SELECT becomes Unsure).

@@ -113,6 +113,8 @@ bitflags! {
         const SHOWS_TRACKING = 1 << 34;
         /// SET session_track_* = …
         const SETS_TRACKING = 1 << 35;
+        /// SET @@name = … without a scope: MariaDB's session tracking does not report it
+        const UNREPORTED = 1 << 36;
     }
 }
 

@@ -1,6 +1,7 @@
 //! User variables that one SET statement sets to literals: what can be set again on another connection.
 use super::lexer::{Kind, Lexer, Token};
 use super::types::Dialect;
+use super::variables::scope;
 use super::words::Word;
 
 /// A value whose meaning is all in the text.
@@ -34,6 +35,33 @@ pub fn literal_assignments(sql: &[u8], dialect: Dialect) -> Option<Vec<(Vec<u8>,
             reader.other(&first)?
         };
         if end.kind != Kind::Mark(b',') {
+            return Some(found);
+        }
+    }
+}
+
+/// The server's variables that one SET assigns as `@@name`, without a scope, in lower case; None: that cannot be said of
+/// this statement.
+pub fn unscoped_assignments(sql: &[u8], dialect: Dialect) -> Option<Vec<Vec<u8>>> {
+    let mut reader = Reader {
+        lexer: Lexer::new(sql, dialect),
+        dialect,
+    };
+    if reader.lexer.next().entry.word != Word::Set {
+        return None;
+    }
+    let mut found = Vec::new();
+    loop {
+        let first = reader.lexer.next();
+        let name = reader.lexer.bytes(&first).to_ascii_lowercase();
+        if first.kind == Kind::SystemVariable && scope(&name).is_none() {
+            let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+            if name.is_empty() || !name.iter().all(plain) {
+                return None;
+            }
+            found.push(name);
+        }
+        if reader.other(&first)?.kind != Kind::Mark(b',') {
             return Some(found);
         }
     }
@@ -169,6 +197,25 @@ mod tests {
 
     fn text(text: &str) -> Literal {
         Literal::Text(text.into())
+    }
+
+    #[test]
+    fn variables_without_a_scope_are_found_where_they_are_assigned() {
+        let names = |sql: &str| {
+            let found = unscoped_assignments(sql.as_bytes(), Dialect::default())?;
+            let text = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
+            Some(found.iter().map(text).collect::<Vec<_>>().join(","))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(names("SET @@Time_Zone = 'x'"), some("time_zone"));
+        assert_eq!(
+            names("SET a=@@b, @@`c`:=IF(@@d, 1, 2), @@session.e=1, @f=@@g, @@h=2"),
+            some("c,h")
+        );
+        assert_eq!(names("SET SESSION a = 1"), some(""));
+        assert_eq!(names("SELECT @@a"), None);
+        assert_eq!(names("SET @@a = (@b := 1)"), None);
+        assert_eq!(names("SET @@`a``b` = 1"), None);
     }
 
     #[test]

@@ -91,7 +91,7 @@ const TRANSACTION: [&str; 4] = [
 
 /// What `SET <scope> <name> = …` does. The name may be TRANSACTION, for SET SESSION TRANSACTION.
 pub(super) fn effects_of_setting(name: &[u8], scope: Scope) -> Effects {
-    match scope {
+    let effects = match scope {
         Scope::Global => Effects::SET_GLOBAL,
         // `SET @@transaction_isolation` without a scope is for the next transaction only.
         Scope::Unnamed if TRANSACTION.iter().any(|known| is(name, known)) => {
@@ -100,6 +100,10 @@ pub(super) fn effects_of_setting(name: &[u8], scope: Scope) -> Effects {
         _ if starts_with(name, "session_track_") => Effects::SET_SESSION | Effects::SETS_TRACKING,
         _ if is(name, "autocommit") => Effects::SET_SESSION | Effects::SET_AUTOCOMMIT,
         _ => Effects::SET_SESSION,
+    };
+    match scope {
+        Scope::Unnamed if effects.contains(Effects::SET_SESSION) => effects | Effects::UNREPORTED,
+        _ => effects,
     }
 }
 

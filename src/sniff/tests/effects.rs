@@ -45,7 +45,7 @@ fn set() {
         ("SET SESSION wait_timeout=100", E::SET_SESSION),
         (
             "SET LOCAL a=1, @@b=2, @@session.c=3, @@local.d=4",
-            E::SET_SESSION,
+            E::SET_SESSION | E::UNREPORTED,
         ),
         ("SET `sql_mode` = ''", E::SET_SESSION),
         (
@@ -75,7 +75,10 @@ fn set() {
             E::SET_SESSION | E::ASSIGNS_USER_VARIABLE | E::USES_USER_VARIABLE,
         ),
         ("SET autocommit=0", E::SET_SESSION | E::SET_AUTOCOMMIT),
-        ("set @@autocommit = ON", E::SET_SESSION | E::SET_AUTOCOMMIT),
+        (
+            "set @@autocommit = ON",
+            E::SET_SESSION | E::SET_AUTOCOMMIT | E::UNREPORTED,
+        ),
         (
             "SET @@session.autocommit=1",
             E::SET_SESSION | E::SET_AUTOCOMMIT,
@@ -326,6 +329,27 @@ fn the_body_of_a_stored_program_does_not_run_now() {
     assert!(of("CREATE PROCEDURE p() BEGIN SELECT 1;")
         .effects
         .contains(E::UNREAD | E::CALL));
+}
+
+#[test]
+fn a_variable_set_without_a_scope_is_told_apart() {
+    for (sql, unreported) in [
+        ("SET @@time_zone = 'x'", true),
+        ("/*!50000 SET @@time_zone = 'x' */", true),
+        ("SET time_zone = 'x', @@`sql_mode` = ''", true),
+        ("SELECT 1; SET @@sql_mode = ''", true),
+        (
+            "SET STATEMENT max_statement_time = 1 FOR SET @@sql_mode = ''",
+            true,
+        ),
+        ("SET @@autocommit = 0", true),
+        ("SET @@session.time_zone = @@time_zone", false),
+        ("SET time_zone = @@time_zone", false),
+        ("SET @@tx_isolation = 'SERIALIZABLE'", false),
+        ("SET @@global.sql_mode = ''", false),
+    ] {
+        assert_eq!(of(sql).effects.contains(E::UNREPORTED), unreported, "{sql}");
+    }
 }
 
 #[test]
