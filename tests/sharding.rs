@@ -125,6 +125,14 @@ fn fold(outcome: Outcome, case: &Case) -> Outcome {
         "INTERSECT",
     ];
     match outcome {
+        // where an index tells that there is no row, MariaDB describes ROLLUP's columns in another way
+        Outcome::Rows { columns, rows } if rows.is_empty() && case.sql.contains("WITH ROLLUP") => {
+            let fold = |c: &String| c.replace("VAR_STRING", "STRING");
+            Outcome::Rows {
+                columns: columns.iter().map(fold).collect(),
+                rows,
+            }
+        }
         Outcome::Rows { columns, mut rows } if folds.iter().any(|word| case.sql.contains(word)) => {
             for value in rows.iter_mut().flatten() {
                 let folded = value.trim_end().to_lowercase();
@@ -394,10 +402,12 @@ fn judge(world: &World, time: Duration) {
             }
         }
         if fold(ours.clone(), &case) != fold(theirs.clone(), &case) {
-            wrong.push(format!(
+            let what = format!(
                 "{}\n  values: {values:?}\n  Umpire: {ours:?}\n  server: {theirs:?}",
                 case.sql
-            ));
+            );
+            println!("WRONG: {what}");
+            wrong.push(what);
             if wrong.len() > 20 {
                 break;
             }

@@ -52,7 +52,7 @@ pub struct Facts {
     pub locks: bool,
     /// WITH
     pub has_cte: bool,
-    /// A string names a column (`SELECT 1 'x'`), or text was searched for words: what literals say counts.
+    /// A string names a column (`SELECT 1 'x'`): what literals say counts.
     pub literals_matter: bool,
 }
 

@@ -1,7 +1,7 @@
 //! INSERT … SELECT and REPLACE … SELECT: where every row stays in the shard that it is read from.
 use super::ast::{ExprKind, Insert, Item, Query, Select, Source, Term};
 use super::bind::{is_aggregate, Bound, Stop};
-use super::columns::Kind;
+use super::columns::{Column, Kind};
 use super::literal::Literal;
 use super::locate::locate;
 use super::select::any_call;
@@ -29,7 +29,7 @@ impl Bound<'_> {
                 .into());
         }
         if self.counts_ids(insert) {
-            let what = "AUTO_INCREMENT values that Umpire counts, in INSERT … SELECT";
+            let what = "AUTO_INCREMENT in INSERT … SELECT, where a value decides the shard or is Umpire's to give";
             let remedy = "read the rows first, then insert them";
             return Err(self.refuse(what, remedy).into());
         }
@@ -187,11 +187,14 @@ impl Bound<'_> {
         plain && !over && (!groups || select.group.iter().any(by_key))
     }
 
-    /// Whether Umpire counts the target's AUTO_INCREMENT.
+    /// Whether Umpire counts the target's AUTO_INCREMENT, or the server may put another number in place of the key.
     fn counts_ids(&self, insert: &Insert) -> bool {
         use crate::topology::shards::Ids;
-        let of_servers = self.rule(insert.table).is_none_or(|t| t.ids == Ids::Server);
-        let columns = self.columns_of(insert.table).filter(|_| !of_servers);
-        columns.is_some_and(|c| c.list.iter().any(|c| c.auto_increment))
+        let (rule, key) = (self.rule(insert.table), self.sharding(insert.table));
+        let of_servers = rule.is_none_or(|t| t.ids == Ids::Server);
+        let is_key = |name: &str| key.is_some_and(|s| s.key.eq_ignore_ascii_case(name));
+        let counted = |c: &Column| c.auto_increment && (!of_servers || is_key(&c.name));
+        let columns = self.columns_of(insert.table);
+        columns.is_some_and(|c| c.list.iter().any(counted))
     }
 }

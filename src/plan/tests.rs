@@ -98,6 +98,7 @@ fn columns(schema: &str, table: &str) -> Option<Rc<Columns>> {
         ("shop", "people") => "id int\nregion varchar(8) utf8mb4_general_ci",
         ("shop", "swedes") => "name varchar(20) utf8mb4_swedish_ci",
         ("shop", "tickets") => "id bigint auto_increment\nwhat varchar(20) utf8mb4_general_ci",
+        ("shop", "stamps") => "id bigint auto_increment\nwhat varchar(20) utf8mb4_general_ci",
         ("shop", "numbers") => "n bigint\nv int",
         ("shop", "log") => "id int\ntext varchar(100) utf8mb4_general_ci",
         ("shop", "users") => "id int\nname varchar(100) utf8mb4_general_ci",

@@ -234,6 +234,13 @@ impl Bound<'_> {
             );
             Err(Refusal::new(message))
         };
+        let counts = self.columns_of(at).and_then(|c| c.get(&sharding.key));
+        if self.request.zero_generates && counts.is_some_and(|c| c.auto_increment) {
+            self.seen.vary();
+            if found == Literal::Key(Key::Int(0)) {
+                return wrong("0, in place of which the server makes another value,");
+            }
+        }
         match found {
             Literal::Key(key) => self.shard_of_key(&key, sharding),
             Literal::Null => wrong("NULL"),
@@ -331,6 +338,10 @@ impl Bound<'_> {
                 self.places.iter().any(|p| matches!(p, Place::Group(_))),
                 &Vec::new,
             );
+        }
+        // which shards it changes is known when it is executed
+        if self.prepares() {
+            return self.described();
         }
         self.check_local(&located)?;
         if self.facts().returning {

@@ -309,7 +309,7 @@ impl Cursor<'_> {
         if self.take_word("over") {
             call.over = true;
             if self.mark(b'(') {
-                self.window(&mut call)?;
+                call.args.push(self.window()?);
             } else {
                 self.name("a window's name")?;
             }
@@ -317,25 +317,28 @@ impl Cursor<'_> {
         Ok(ExprKind::Call(call))
     }
 
-    /// The expressions of OVER (…): their columns count, their order does not.
-    fn window(&mut self, call: &mut Call) -> Result<(), Unread> {
+    /// OVER (…) and what WINDOW names: their columns count, their order does not.
+    pub fn window(&mut self) -> Result<Expr, Unread> {
         let start = self.start();
-        self.skip_parentheses()?;
-        self.facts.literals_matter = true;
-        let sub = self.sql.get(start..self.end()).unwrap_or_default();
-        let has_query =
-            sub.windows(6).any(|w| w.eq_ignore_ascii_case(b"select")) || sub.contains(&b'?');
-        if has_query {
-            return Err(Unread {
-                at: start,
-                expected: "a window without subquery and parameter",
-            });
+        self.expect_mark(b'(', "(")?;
+        let mut depth = 1;
+        while depth > 0 {
+            if self.any_word(&["select", "with"]) {
+                return Err(self.unread("a window without subquery"));
+            }
+            let token = self.next();
+            match token.kind {
+                Kind::Mark(b'(') => depth += 1,
+                Kind::Mark(b')') => depth -= 1,
+                Kind::Mark(b'?') => self.parameters.push((token.start, token.end)),
+                Kind::End => return Err(self.unread(")")),
+                _ => {}
+            }
         }
-        call.args.push(Expr {
+        Ok(Expr {
             span: (start, self.end()),
             kind: ExprKind::Other(Vec::new()),
-        });
-        Ok(())
+        })
     }
 
     /// `(…)` of a call. Words between arguments are skipped, and `odd` says so.

@@ -195,7 +195,7 @@ impl Cursor<'_> {
         loop {
             self.name("a window's name")?;
             self.expect_word("as", "AS")?;
-            self.skip_parentheses()?;
+            self.window()?;
             if !self.take_mark(b',') {
                 return Ok(());
             }

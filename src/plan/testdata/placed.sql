@@ -65,13 +65,13 @@ SHOW CREATE TABLE countries;
 -- shard 0 on s0: SHOW CREATE TABLE `shop`.`countries`
 SHOW TABLES;
 -- plan: single: one shard's answer is the client's
--- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets') AS umpire_tables ORDER BY 1
+-- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets' UNION SELECT 'stamps') AS umpire_tables ORDER BY 1
 SHOW FULL TABLES FROM shop LIKE 'or%';
 -- plan: single: one shard's answer is the client's
--- shard 0 on home: SELECT `Tables_in_shop (or%)`, Table_type FROM (SELECT TABLE_NAME AS `Tables_in_shop (or%)`, TABLE_TYPE AS Table_type FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders', 'BASE TABLE' UNION SELECT 'items', 'BASE TABLE' UNION SELECT 'countries', 'BASE TABLE' UNION SELECT 'visits', 'BASE TABLE' UNION SELECT 'accounts', 'BASE TABLE' UNION SELECT 'people', 'BASE TABLE' UNION SELECT 'swedes', 'BASE TABLE' UNION SELECT 'numbers', 'BASE TABLE' UNION SELECT 'tickets', 'BASE TABLE') AS umpire_tables WHERE `Tables_in_shop (or%)` LIKE 'or%' ORDER BY 1
+-- shard 0 on home: SELECT `Tables_in_shop (or%)`, Table_type FROM (SELECT TABLE_NAME AS `Tables_in_shop (or%)`, TABLE_TYPE AS Table_type FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders', 'BASE TABLE' UNION SELECT 'items', 'BASE TABLE' UNION SELECT 'countries', 'BASE TABLE' UNION SELECT 'visits', 'BASE TABLE' UNION SELECT 'accounts', 'BASE TABLE' UNION SELECT 'people', 'BASE TABLE' UNION SELECT 'swedes', 'BASE TABLE' UNION SELECT 'numbers', 'BASE TABLE' UNION SELECT 'tickets', 'BASE TABLE' UNION SELECT 'stamps', 'BASE TABLE') AS umpire_tables WHERE `Tables_in_shop (or%)` LIKE 'or%' ORDER BY 1
 SHOW TABLES WHERE Tables_in_shop <> 'x';
 -- plan: single: one shard's answer is the client's
--- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets') AS umpire_tables WHERE Tables_in_shop <> 'x' ORDER BY 1
+-- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets' UNION SELECT 'stamps') AS umpire_tables WHERE Tables_in_shop <> 'x' ORDER BY 1
 SHOW TABLES FROM other;
 -- plan: whole: no sharded table is named, the statement passes through unparsed
 -- group: home

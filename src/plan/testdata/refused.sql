@@ -13,6 +13,10 @@ INSERT INTO accounts (name) VALUES ('Jürgen');
 -- ERROR 1235 (42000): shop.accounts is sharded: an unreadable value for name, which decides the row's shard; give it as a plain literal or parameter that the column stores as it is (texts in printable ASCII)
 INSERT INTO accounts (name) VALUES ('a name that is longer than its column');
 -- ERROR 1235 (42000): shop.accounts is sharded: an unreadable value for name, which decides the row's shard; give it as a plain literal or parameter that the column stores as it is (texts in printable ASCII)
+INSERT INTO stamps (id, what) VALUES (0, 'a');
+-- ERROR 1235 (42000): shop.stamps is sharded: 0, in place of which the server makes another value, for id, which decides the row's shard; give it as a plain literal or parameter that the column stores as it is (texts in printable ASCII)
+INSERT INTO stamps SELECT * FROM stamps;
+-- ERROR 1235 (42000): shop.stamps is sharded; not supported: AUTO_INCREMENT in INSERT … SELECT, where a value decides the shard or is Umpire's to give; read the rows first, then insert them
 INSERT INTO numbers (n) VALUES (5000);
 -- ERROR 1526 (HY000): shop.numbers is sharded: no shard takes this value of n; add one to the rule
 INSERT INTO visits (day) VALUES ('2024-02-30');
@@ -54,7 +58,7 @@ INSERT INTO orders (id, customer_id) SELECT id, customer_id FROM orders WHERE cu
 INSERT INTO orders (id, customer_id) SELECT id, id FROM countries;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: INSERT … SELECT whose rows may belong to other shards than they are read from (the value for customer_id must be the key of a table with the same rule, or a literal); read the rows first, then insert them
 INSERT INTO tickets SELECT * FROM tickets;
--- ERROR 1235 (42000): shop.tickets is sharded; not supported: AUTO_INCREMENT values that Umpire counts, in INSERT … SELECT; read the rows first, then insert them
+-- ERROR 1235 (42000): shop.tickets is sharded; not supported: AUTO_INCREMENT in INSERT … SELECT, where a value decides the shard or is Umpire's to give; read the rows first, then insert them
 INSERT INTO log SELECT id, state FROM orders;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: a whole table cannot be written from rows that are on other servers; read the rows first, then insert them
 SELECT SQL_CALC_FOUND_ROWS id FROM orders LIMIT 3;

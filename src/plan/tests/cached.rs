@@ -273,7 +273,11 @@ fn what_another_literal_could_change_is_not_found() {
             "SELECT id FROM orders LIMIT 1",
             "SELECT id FROM orders LIMIT 2",
         ),
-        // ids that Umpire gives
+        // ids that Umpire or the server gives
+        (
+            "INSERT INTO stamps (id, what) VALUES (2, 'a')",
+            "INSERT INTO stamps (id, what) VALUES (0, 'a')",
+        ),
         (
             "INSERT INTO tickets (what) VALUES ('a')",
             "INSERT INTO tickets (what) VALUES ('b')",

@@ -21,6 +21,22 @@ fn parameters_choose_the_shard_and_keep_their_places() {
 }
 
 #[test]
+fn a_limit_in_a_write_is_judged_when_its_key_is_known() {
+    let world = World::new();
+    let sql = "UPDATE orders SET total = ? WHERE customer_id = ? LIMIT 1";
+    single(world.plan(sql).unwrap());
+    let part = single(
+        world
+            .plan_with(sql, Some(&[Value::Int(9), Value::Int(6)]))
+            .unwrap(),
+    );
+    assert_eq!((part.shard, part.parameters), (2, vec![0, 1]));
+    let sql = "DELETE FROM orders WHERE total = ? LIMIT 1";
+    single(world.plan(sql).unwrap());
+    assert!(world.plan_with(sql, Some(&[Value::Int(9)])).is_err());
+}
+
+#[test]
 fn rows_of_an_insert_take_their_parameters_along() {
     let world = World::new();
     let sql = "INSERT INTO orders (id, customer_id) VALUES (?, ?), (?, 2), (?, ?) ON DUPLICATE KEY UPDATE total = ?";

@@ -28,12 +28,58 @@ impl Key {
     /// [`fnv1a_fmix64`] of the decimal digits, the text, or year-month-day.
     pub fn hash(&self) -> u64 {
         match self {
-            Key::Int(n) => fnv1a_fmix64(n.to_string().as_bytes()),
+            Key::Int(n) => fnv1a_fmix64(digits(*n, &mut [0; 40])),
             Key::Text(text) => fnv1a_fmix64(text.as_bytes()),
             Key::Date { year, month, day } => {
                 fnv1a_fmix64(format!("{year:04}-{month:02}-{day:02}").as_bytes())
             }
         }
+    }
+}
+
+/// A number in decimal digits, at the end of `room`.
+fn digits(n: i128, room: &mut [u8; 40]) -> &[u8] {
+    let mut at = room.len();
+    let mut put = |byte| {
+        at -= 1;
+        room[at] = byte;
+    };
+    // divisions of 128 bits are slow, and hardly any key needs them
+    let mut rest = n.unsigned_abs();
+    while rest > u128::from(u64::MAX) {
+        put(b'0' + (rest % 10) as u8);
+        rest /= 10;
+    }
+    let mut rest = rest as u64;
+    loop {
+        put(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if n < 0 {
+        put(b'-');
+    }
+    &room[at..]
+}
+
+#[cfg(test)]
+#[test]
+fn a_number_has_the_digits_that_it_is_written_with() {
+    let numbers = [
+        0,
+        1,
+        -1,
+        10,
+        -4711,
+        i128::from(u64::MAX),
+        i128::from(u64::MAX) + 1,
+        i128::MAX,
+        i128::MIN,
+    ];
+    for n in numbers {
+        assert_eq!(digits(n, &mut [0; 40]), n.to_string().as_bytes());
     }
 }
 
