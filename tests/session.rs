@@ -650,9 +650,7 @@ fn a_reset_keeps_the_schema_but_not_its_collation_as_on_the_server() {
     let (mut client, mut direct) = (proxy.client(), Cluster::shared().direct());
     let mut neighbour = proxy.client();
     let ask = "SELECT DATABASE(), @@collation_database, @@character_set_database";
-    direct
-        .query_drop("CREATE DATABASE koi CHARACTER SET koi8r")
-        .expect("CREATE");
+    Cluster::shared().prepare(&["CREATE DATABASE koi CHARACTER SET koi8r"]);
     neighbour.query_drop("USE koi").expect("USE");
     for step in ["USE koi", "", "SET CHARACTER SET cp1251", "USE koi"] {
         for conn in [&mut client, &mut direct] {
