@@ -5,6 +5,8 @@
     reason = "tests block"
 )]
 
+#[path = "definitions/changes.rs"]
+mod changes;
 mod common;
 #[path = "definitions/rules.rs"]
 mod rules;

@@ -53,7 +53,7 @@ pub use memory::Memory;
 pub use policy::{Action, Policy, TableName, KINDS};
 pub use reload::needs_restart;
 pub use secret::{read_secret_file, SecretFile};
-pub use sharding::{conflict, rule_of_section, section_of_comment, Conflict};
+pub use sharding::{conflict, renamed_section, rule_of_section, section_of_comment, Conflict};
 pub use sharding::{Database, Ids, ListValue, Method, Origin, Period, Rule, Shard, Span, Table};
 pub use tls::servers::ServerTls;
 pub use tls::{certificates, Expiry, Tls};

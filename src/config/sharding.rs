@@ -6,7 +6,7 @@ mod stored;
 
 pub use comment::section_of_comment;
 pub(super) use read::read;
-pub use stored::{conflict, rule_of_section, Conflict};
+pub use stored::{conflict, renamed_section, rule_of_section, Conflict};
 
 /// `[[database]]`: a whole database on one group.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The store's thread, and what it is asked.
 use super::job::Job;
 use super::libraries::{Libraries, LibraryClerk};
-use super::rule::Follower;
+use super::rule::{Follower, Rule};
 use super::store::{Store, StoreError};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
@@ -33,6 +33,8 @@ pub enum Ask {
     Forget(u64, Reply<bool>),
     /// Who is told of rules from now on, and of those that there are at once.
     Follow(Follower),
+    /// All rules.
+    Rules(Reply<Vec<Rule>>),
     /// Answered when everyone has the rules as they are.
     Spread(Reply<()>),
 }
@@ -91,6 +93,7 @@ fn refuse(ask: Ask, why: &str) {
         Ask::Forget(_, reply) => reply(Err(why)),
         Ask::Follow(_) => tracing::error!(why, "nobody follows the rules"),
         Ask::Spread(reply) => reply(Err(why)),
+        Ask::Rules(reply) => reply(Err(why)),
     }
 }
 
@@ -121,6 +124,7 @@ fn run(mut store: Store, asked: &Receiver<Ask>) {
                 new(store.rules().to_vec(), None);
                 follower = Some(new);
             }
+            Ask::Rules(reply) => reply(Ok(store.rules().to_vec())),
             Ask::Spread(reply) => match &follower {
                 Some(follower) => follower(store.rules().to_vec(), Some(reply)),
                 None => reply(Err("nobody follows the rules".into())),

@@ -71,7 +71,7 @@ impl Job {
     pub fn added(&self) -> Option<&Rule> {
         self.rules.iter().find_map(|change| match change {
             RuleChange::Adds(rule) => Some(rule),
-            RuleChange::Drops(_) => None,
+            RuleChange::Drops(_) | RuleChange::Renames { .. } => None,
         })
     }
 

@@ -26,6 +26,8 @@ pub enum RuleChange {
     Adds(Rule),
     /// The rule of this table goes when the job is done.
     Drops(String),
+    /// When the job is done, this rule takes the place of the one of the table `from`, and its ids go on.
+    Renames { from: String, to: Rule },
 }
 
 /// Called on the store's thread with all rules whenever they have changed, and with somebody who wants to know when

@@ -167,11 +167,16 @@ impl Store {
     ///
     /// # Errors
     /// It could not be kept.
-    pub fn note(&mut self, job: Job) -> Result<(), StoreError> {
+    pub fn note(&mut self, mut job: Job) -> Result<(), StoreError> {
+        if let Some(known) = self.jobs.get(&job.id) {
+            job.rules.clone_from(&known.rules);
+        }
         if job.is_done() {
             for change in &job.rules {
-                if let RuleChange::Drops(table) = change {
-                    self.drop_rule(table)?;
+                match change {
+                    RuleChange::Adds(_) => {}
+                    RuleChange::Drops(table) => self.drop_rule(table)?,
+                    RuleChange::Renames { from, to } => self.rename_rule(from, to)?,
                 }
             }
             let file = self.job_file(job.id);
@@ -200,6 +205,23 @@ impl Store {
             true => Ok(()),
             false => self.set_rules(left),
         }
+    }
+
+    /// Ids first: were it to end in between, the new name would begin where the old one is.
+    fn rename_rule(&mut self, from: &str, to: &Rule) -> Result<(), StoreError> {
+        if let Some(next) = self.ids.next.get(from).copied() {
+            let known = self.ids.next.get(&to.table).copied();
+            self.ids
+                .next
+                .insert(to.table.clone(), next.max(known.unwrap_or(0)));
+            self.write_ids()?;
+        }
+        let others = self
+            .rules
+            .iter()
+            .filter(|rule| !rule.is_of(from) && !rule.is_of(&to.table));
+        let rules = others.chain([to]).cloned().collect();
+        self.set_rules(rules)
     }
 
     fn set_rules(&mut self, list: Vec<Rule>) -> Result<(), StoreError> {

@@ -142,9 +142,37 @@ fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
     });
     let why = refused.expect_err("another rule").to_string();
     assert!(why.contains("another rule for shop.orders"), "{why}");
+    // a rename: the rule and the ids have the new name when it is done
+    assert_eq!(
+        store.take_ids("shop.orders", 10, Some(1)).expect("kept"),
+        Some(1)
+    );
+    let renamed = Rule {
+        table: "shop.archive".into(),
+        text: "name = 'shop.archive'\n".into(),
+    };
+    let mut renames = Job {
+        rules: vec![RuleChange::Renames {
+            from: "shop.orders".into(),
+            to: renamed.clone(),
+        }],
+        ..job()
+    };
+    renames.id = store.begin(renames.clone()).expect("kept");
+    assert_eq!(store.rules(), [rule], "until it is done");
+    renames
+        .parts
+        .iter_mut()
+        .for_each(|p| p.state = PartState::Done);
+    store.note(renames).expect("kept");
+    assert_eq!(store.rules(), [renamed.clone()]);
+    assert_eq!(
+        store.take_ids("shop.archive", 1, None).expect("kept"),
+        Some(11)
+    );
     // DROP TABLE
     let mut drops = Job {
-        rules: vec![RuleChange::Drops("shop.orders".into())],
+        rules: vec![RuleChange::Drops("shop.archive".into())],
         ..job()
     };
     drops.id = store.begin(drops.clone()).expect("kept");

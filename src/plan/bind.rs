@@ -294,6 +294,15 @@ impl<'a> Bound<'a> {
     }
 }
 
+/// The shards of a table with a rule, or its copies; none of a whole table.
+pub(super) fn copies_of(table: &Table) -> &[Shard] {
+    match &table.kind {
+        shards::Kind::Sharded(sharding) => &sharding.shards,
+        shards::Kind::Broadcast(copies) => copies,
+        shards::Kind::Placed(_) => &[],
+    }
+}
+
 /// For messages: what a table with a rule is.
 pub(super) fn shown(table: &Table) -> String {
     let what = match &table.kind {

@@ -109,7 +109,13 @@ fn column(row: &[Option<&[u8]>]) -> Option<Column> {
     })
 }
 
-fn kind(data_type: &str, column_type: &str, length: u32, collation: Option<&str>) -> Kind {
+/// The kind of a column, by what a server says of it.
+pub(super) fn kind(
+    data_type: &str,
+    column_type: &str,
+    length: u32,
+    collation: Option<&str>,
+) -> Kind {
     let integer = |bits: u32| {
         let unsigned = column_type.to_ascii_lowercase().contains("unsigned");
         let (low, high) = if unsigned {

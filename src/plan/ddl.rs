@@ -1,22 +1,40 @@
 //! Changes of a sharded or broadcast table's definition → the statement for each shard: the client's text with the tables'
 //! names replaced, found token by token.
+mod alter;
 mod create;
+mod drop;
+mod rename;
 
 pub use create::created_table;
 
-use super::bind::{place, shown, Place};
+use super::bind::{copies_of, place, shown, Place, Stop};
 use super::edit::quoted;
-use super::request::Request;
-use super::types::{Definition, Part, Plan, Refusal};
+use super::request::{Planned, Request};
+use super::types::{Definition, Part, Plan, Refusal, Step};
 use crate::sniff::lexer::{Kind, Lexer};
 use crate::topology::shards::{self, Shard, Table};
 
-/// The plan of a CREATE, ALTER, DROP or TRUNCATE; none: no statement that is understood here.
+/// The plan of a CREATE, ALTER, DROP, RENAME or TRUNCATE; none: no statement that is understood here.
 ///
 /// # Errors
-/// It would take the key away, rename the table, or read what is not on every shard's group.
-pub(super) fn plan(request: &Request<'_>) -> Result<Option<Plan>, Refusal> {
+/// It would take the key away, give a name that a rule cannot follow, or read what is not on every shard's group.
+pub(super) fn plan(request: &Request<'_>) -> Result<Option<Planned>, Refusal> {
     let tokens = Tokens::read(request);
+    if let Some(definition) = drop::plan(request, &tokens)? {
+        return Ok(Some(Planned::Plan(Plan::Definition(definition))));
+    }
+    if let Some(definition) = rename::plan(request, &tokens)? {
+        return Ok(Some(Planned::Plan(Plan::Definition(definition))));
+    }
+    match changed(request, &tokens) {
+        Ok(definition) => Ok(definition.map(|d| Planned::Plan(Plan::Definition(d)))),
+        Err(Stop::Answer(planned)) => Ok(Some(*planned)),
+        Err(Stop::Refused(refusal)) => Err(refusal),
+    }
+}
+
+/// A change of one table.
+fn changed(request: &Request<'_>, tokens: &Tokens) -> Result<Option<Definition>, Stop> {
     let Some((target, what)) = tokens.target() else {
         return Ok(None);
     };
@@ -28,31 +46,33 @@ pub(super) fn plan(request: &Request<'_>) -> Result<Option<Plan>, Refusal> {
     };
     let change = Change {
         request,
-        tokens: &tokens,
+        tokens,
         table,
         target,
         what,
     };
     change.check()?;
     let others = change.others()?;
-    let parts = copies(table)
-        .iter()
-        .enumerate()
-        .map(|(shard, copy)| change.part(shard, copy, &others))
-        .collect::<Result<Vec<Part>, Refusal>>()?;
-    Ok(Some(Plan::Definition(Definition {
-        schema: table.schema.clone(),
-        table: table.name.clone(),
-        drops: what == What::Drop,
-        parts,
-    })))
+    let step = |(shard, copy)| {
+        let part = change.part(shard, copy, &others);
+        part.map(|part| Step {
+            table: table.shown(),
+            part,
+        })
+    };
+    let parts = copies_of(table).iter().enumerate().map(step);
+    Ok(Some(Definition {
+        table: table.shown(),
+        rules: Vec::new(),
+        drops: false,
+        parts: parts.collect::<Result<_, Refusal>>()?,
+    }))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Create,
     Alter,
-    Drop,
     Truncate,
     Index,
 }
@@ -145,6 +165,12 @@ impl Tokens {
         })
     }
 
+    /// Nothing but the statement's end is there.
+    fn ends(&self, at: usize) -> bool {
+        let token = self.list.get(at);
+        token.is_none_or(|t| t.kind == Kind::Semicolon && at + 1 == self.list.len())
+    }
+
     /// The table that the statement changes.
     fn target(&self) -> Option<(Name, What)> {
         const IF: [&str; 3] = ["if", "not", "exists"];
@@ -153,12 +179,8 @@ impl Tokens {
         }
         let (create, drop) = (self.is(0, "create"), self.is(0, "drop"));
         let at = self.skip(1, &["or", "replace", "online", "offline", "ignore"]);
-        if self.is(at, "table") && (create || drop || self.is(0, "alter")) {
-            let what = match (create, drop) {
-                (true, _) => What::Create,
-                (_, true) => What::Drop,
-                _ => What::Alter,
-            };
+        if self.is(at, "table") && (create || self.is(0, "alter")) {
+            let what = if create { What::Create } else { What::Alter };
             return Some((self.name(self.skip(at + 1, &IF))?, what));
         }
         let at = self.skip(at, &["unique", "fulltext", "spatial"]);
@@ -187,27 +209,24 @@ struct Other<'a> {
 }
 
 impl<'a> Change<'a> {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), Stop> {
         let tokens = self.tokens;
-        let rest = self.target.next..tokens.list.len();
-        if self.what == What::Drop && tokens.mark(self.target.next, b',') {
-            return Err(self.refuse("several tables in one DROP TABLE", "drop them one by one"));
-        }
-        for at in rest {
-            if tokens
+        let mut depth = 0_usize;
+        for at in self.target.next..tokens.list.len() {
+            depth += usize::from(tokens.mark(at, b'('));
+            depth = depth.saturating_sub(tokens.mark(at, b')').into());
+            let semicolon = tokens
                 .list
                 .get(at)
-                .is_some_and(|t| t.kind == Kind::Semicolon)
-                && at + 1 < tokens.list.len()
-            {
-                return Err(self.refuse("several statements in one", "send them one by one"));
+                .is_some_and(|t| t.kind == Kind::Semicolon);
+            if semicolon && at + 1 < tokens.list.len() {
+                let what = "several statements in one";
+                return Err(self.refuse(what, "send them one by one").into());
             }
-            if self.what == What::Alter {
-                self.check_alter(at)?;
-            }
-            if self.what == What::Create && tokens.is(at, "select") {
-                let what = "CREATE TABLE … SELECT";
-                return Err(self.refuse(what, "create the table, then insert the rows"));
+            match self.what {
+                What::Alter => self.check_alter(at)?,
+                What::Create => self.check_source(at, depth)?,
+                What::Truncate | What::Index => {}
             }
             self.check_constraint(at)?;
         }
@@ -217,44 +236,15 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    /// What ALTER TABLE must not do: take the key away, move or rename the table.
-    fn check_alter(&self, at: usize) -> Result<(), Refusal> {
-        let tokens = self.tokens;
-        if tokens.is(at, "exchange") {
-            return Err(self.refuse("EXCHANGE PARTITION", "do it on each server"));
+    /// Rows that come with CREATE TABLE would come on every shard.
+    fn check_source(&self, at: usize, depth: usize) -> Result<(), Refusal> {
+        let of_table = ["values", "table", "union"];
+        let rows = depth == 0 && of_table.iter().any(|word| self.tokens.is(at, word));
+        if rows || self.tokens.is(at, "select") {
+            let what = "CREATE TABLE … SELECT";
+            return Err(self.refuse(what, "create the table, then insert the rows"));
         }
-        let takes = ["drop", "change", "rename"]
-            .iter()
-            .any(|w| tokens.is(at, w));
-        if !takes {
-            return Ok(());
-        }
-        let other = [
-            "index",
-            "key",
-            "primary",
-            "foreign",
-            "constraint",
-            "check",
-            "partition",
-        ];
-        if other.iter().any(|word| tokens.is(at + 1, word)) {
-            return Ok(());
-        }
-        let named = tokens.skip(at + 1, &["column", "if", "exists"]);
-        let is_column = named > at + 1 && tokens.is(at + 1, "column");
-        if tokens.is(at, "rename") && !is_column {
-            let remedy = "give the rule another name in the configuration, and rename the shards' tables on each server";
-            return Err(self.refuse("a new name for the table, which its rule names", remedy));
-        }
-        let key = self.key().unwrap_or_default();
-        match tokens.identifier(named) {
-            Some(column) if column.text.eq_ignore_ascii_case(key) => Err(self.refuse(
-                &format!("an ALTER TABLE that takes {key}, the sharding key, away"),
-                "its name and place are the rule's",
-            )),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Names of foreign keys and checks are one a database: two shards in one would collide.
@@ -266,7 +256,7 @@ impl<'a> Change<'a> {
         let named = tokens.identifier(at + 1).is_some();
         let kind = at + 2;
         let shared = tokens.is(kind, "foreign") || tokens.is(kind, "check");
-        let copies = copies(self.table);
+        let copies = copies_of(self.table);
         let together = copies.iter().enumerate().any(|(n, a)| {
             let mut before = copies.iter().take(n);
             before.any(|b| a.group == b.group && a.schema == b.schema)
@@ -364,14 +354,6 @@ impl<'a> Change<'a> {
             "{}; not supported: {what}; {remedy}",
             shown(self.table)
         ))
-    }
-}
-
-pub(super) fn copies(table: &Table) -> &[Shard] {
-    match &table.kind {
-        shards::Kind::Sharded(sharding) => &sharding.shards,
-        shards::Kind::Broadcast(copies) => copies,
-        shards::Kind::Placed(_) => &[],
     }
 }
 

@@ -56,7 +56,10 @@ pub fn explain(planned: &Planned, group: &dyn Fn(usize) -> String) -> Vec<(Strin
         Planned::Plan(Plan::Definition(definition)) => {
             let what = "definition: one shard after the other, kept as a job that can be resumed";
             rows.add("plan", what);
-            definition.parts.iter().for_each(|part| rows.part(part));
+            definition
+                .parts
+                .iter()
+                .for_each(|step| rows.part(&step.part));
         }
     }
     rows.rows

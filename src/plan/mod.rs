@@ -60,6 +60,6 @@ pub use planner::plan;
 pub use request::{Planned, Request, Value};
 pub use types::{
     Aggregate, Answer, Column, Compare, Definition, Fanout, Gather, GatheredTable, Grouping, Merge,
-    Part, Plan, Refusal, Shown, SortKey,
+    Part, Plan, Refusal, RuleEffect, Shown, SortKey, Step,
 };
 pub use why::reasons;

@@ -56,8 +56,8 @@ fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
     }
     let places = mention::places(request)?;
     if let Some(shown) = ruled(request, &places) {
-        if let Some(plan) = ddl::plan(request)? {
-            return Ok(Planned::Plan(plan));
+        if let Some(planned) = ddl::plan(request)? {
+            return Ok(planned);
         }
         return Err(Refusal::new(format!(
             "{shown}; not supported: {verb} on sharded and broadcast tables; run it on each group's servers"

@@ -1,7 +1,7 @@
 //! SHOW and DESCRIBE: a sharded table is shown once, under its own name. What a table looks like is asked of one shard; lists of
 //! tables are asked of the group that has them, with the shards left out and the tables with a rule put in.
-use super::bind::Place;
-use super::ddl::{copies, full_name, Name, Tokens};
+use super::bind::{copies_of, Place};
+use super::ddl::{full_name, Name, Tokens};
 use super::edit::quoted;
 use super::request::Request;
 use super::types::{Part, Plan, Refusal, Shown};
@@ -34,7 +34,7 @@ pub(super) fn plan(request: &Request<'_>) -> Result<Option<Plan>, Refusal> {
     let Some(table) = request.map.table(at) else {
         return Ok(None);
     };
-    let copies = copies(table);
+    let copies = copies_of(table);
     let near = |group: usize| copies.iter().position(|copy| copy.group == group);
     let shard = request.held.and_then(near).or_else(|| near(request.home));
     let shard = shard.unwrap_or(0);
@@ -123,7 +123,7 @@ fn tables(request: &Request<'_>, tokens: &Tokens) -> Option<Plan> {
     let ruled: Vec<&Table> = request.map.tables().iter().filter(of_schema).collect();
     let group = request.map.database(schema).unwrap_or(request.home);
     let here = |copy: &&shards::Shard| copy.group == group && copy.schema == schema;
-    let all = request.map.tables().iter().flat_map(copies).filter(here);
+    let all = request.map.tables().iter().flat_map(copies_of).filter(here);
     let hidden: Vec<&str> = all.map(|copy| copy.table.as_str()).collect();
     if ruled.is_empty() && hidden.is_empty() {
         return None;

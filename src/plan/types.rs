@@ -48,16 +48,40 @@ pub struct Shown {
     pub is: String,
 }
 
-/// A change of a table's definition. It is kept as a job, so that what some shards lack can be done later.
+/// A change of tables' definitions. It is kept as a job, so that what some shards lack can be done later.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// The logical table.
-    pub schema: String,
+    /// The first table, for messages.
     pub table: String,
-    /// DROP TABLE: its rule goes with it, if that came with CREATE TABLE.
+    /// What becomes of rules when it is done.
+    pub rules: Vec<RuleEffect>,
+    /// DROP TABLE: a table that is missing where it should be dropped is no reason to stop.
     pub drops: bool,
     /// In this order; the first that fails ends it.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Step>,
+}
+
+/// One statement on one shard.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The logical table, for messages.
+    pub table: String,
+    pub part: Part,
+}
+
+/// What becomes of a rule that came with CREATE TABLE.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RuleEffect {
+    /// Of this table, as [`crate::topology::shards::Table::shown`] names it.
+    Drops(String),
+    Renames {
+        /// As above.
+        from: String,
+        schema: String,
+        table: String,
+        /// Schema and table of every shard from then on.
+        shards: Vec<[String; 2]>,
+    },
 }
 
 /// What the client gets of the parts' answers.

@@ -5,7 +5,7 @@ use super::{having, store};
 use mysql::prelude::Queryable;
 
 /// Tables of both groups with names like this.
-fn tables(world: &World, like: &str) -> Vec<String> {
+pub fn tables(world: &World, like: &str) -> Vec<String> {
     world.ask_groups(&format!(
         "SELECT GROUP_CONCAT(TABLE_NAME ORDER BY TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'app' AND \
          TABLE_NAME LIKE '{like}'"
@@ -257,7 +257,7 @@ fn a_rule_in_a_comment_is_kept_and_known_to_all_before_the_ok_or_nothing_is_crea
     assert_eq!(having(&world, "orders", "owner"), ["2", "2"]);
 
     // DROP TABLE takes the rule with it, on every worker, and for good
-    client.query_drop("DROP TABLE orders").expect("dropped");
+    client.exec_drop("DROP TABLE orders", ()).expect("dropped");
     assert_eq!(tables(&world, "orders%"), ["NULL", "NULL"]);
     assert_eq!(listed(&world), Vec::<Vec<String>>::new());
     for _ in 0..8 {

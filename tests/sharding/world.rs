@@ -110,6 +110,26 @@ impl World {
         self.proxy = self.config.start();
     }
 
+    /// SIGKILL to the server of a group; MariaDB only.
+    pub fn kill_server(&self, group: usize) {
+        if let Servers::MariaDb(clusters) = &self.servers {
+            clusters[group].primary().kill();
+        }
+    }
+
+    /// Ends [`World::kill_server`].
+    pub fn start_server(&self, group: usize) {
+        if let Servers::MariaDb(clusters) = &self.servers {
+            clusters[group].primary().launch();
+            clusters[group].primary().wait_until_up();
+        }
+    }
+
+    /// Asks one group's server, past the proxy.
+    pub fn ask_group(&self, group: usize, sql: &str) -> String {
+        self.servers.ask(group, sql)
+    }
+
     pub fn umpire(&self) -> Conn {
         self.proxy.client()
     }

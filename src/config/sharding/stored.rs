@@ -34,6 +34,32 @@ pub fn rule_of_section(section: &str, groups: &[&str]) -> Result<Table, String> 
     }
 }
 
+/// The keys of a rule with another name, and the tables of its shards (schema and table), in their order. None: it is no
+/// rule with so many shards.
+pub fn renamed_section(
+    section: &str,
+    schema: &str,
+    name: &str,
+    shards: &[[String; 2]],
+) -> Option<String> {
+    let mut keys: toml::Table = section.parse().ok()?;
+    keys.insert("name".into(), format!("{schema}.{name}").into());
+    let entries = keys.get_mut("shards")?.as_array_mut()?;
+    if entries.len() != shards.len() {
+        return None;
+    }
+    for (entry, [schema, table]) in entries.iter_mut().zip(shards) {
+        entry
+            .as_table_mut()?
+            .insert("table".into(), format!("{schema}.{table}").into());
+    }
+    let mut lines = String::new();
+    for (key, value) in &keys {
+        lines += &format!("{key} = {value}\n");
+    }
+    Some(lines)
+}
+
 /// There is no file whose line could be looked at.
 fn without_line(message: &str) -> &str {
     let cut = message.rsplit_once(" at line ");

@@ -1,6 +1,7 @@
 //! CREATE TABLE: which table, and whether its columns suit its rule.
 use super::{Change, Tokens};
-use crate::plan::columns::Kind;
+use crate::plan::bind::Place;
+use crate::plan::columns::{self, Kind};
 use crate::plan::literal::unfit;
 use crate::plan::request::Request;
 use crate::plan::types::Refusal;
@@ -42,8 +43,11 @@ impl Change<'_> {
         };
         let key = sharding.key.as_str();
         let first = self.target.next;
-        if self.tokens.is(first, "like") || self.tokens.is(first + 1, "like") {
-            return Ok(());
+        if let Some(like) = [first, first + 1]
+            .into_iter()
+            .find(|at| self.tokens.is(*at, "like"))
+        {
+            return self.check_like(like, key);
         }
         let Some(at) = self.column(key) else {
             return Err(self.refuse(
@@ -52,13 +56,34 @@ impl Change<'_> {
             ));
         };
         let kind = self.tokens.identifier(at + 1);
-        let kind = kind.map(|word| kind_of(&word.text)).unwrap_or(Kind::Other);
+        let kind = kind.map_or(Kind::Other, |word| kind_of(&word.text, false, None));
         match unfit(&kind, &sharding.method) {
             Some(why) => {
                 let what = format!("{key} as the sharding key: {why}");
                 Err(self.refuse(&what, "give it another type, or the table another method"))
             }
             None => Ok(()),
+        }
+    }
+
+    /// The table whose columns are taken has the same key, so that it is a column of the new one, too.
+    fn check_like(&self, like: usize, key: &str) -> Result<(), Refusal> {
+        let place = self
+            .tokens
+            .name(like + 1)
+            .map(|name| name.place(self.request))
+            .transpose()?;
+        let Some(Place::Sharded(at)) = place else {
+            let what = "CREATE TABLE … LIKE a table that is not sharded";
+            return Err(self.refuse(what, "write the columns"));
+        };
+        let other = self.request.map.table(at).map(|table| &table.kind);
+        match other {
+            Some(shards::Kind::Sharded(other)) if other.key.eq_ignore_ascii_case(key) => Ok(()),
+            _ => {
+                let what = "CREATE TABLE … LIKE a table with another sharding key";
+                Err(self.refuse(what, "write the columns"))
+            }
         }
     }
 
@@ -84,20 +109,19 @@ impl Change<'_> {
 }
 
 /// The kind of a column by the first word of its type; of texts, whose collation may stand elsewhere, one that suits.
-fn kind_of(word: &str) -> Kind {
-    match word.to_ascii_lowercase().as_str() {
-        "tinyint" | "smallint" | "mediumint" | "middleint" | "int" | "integer" | "bigint"
-        | "int1" | "int2" | "int3" | "int4" | "int8" | "bool" | "boolean" | "serial" => {
-            Kind::Integer { low: 0, high: 0 }
-        }
-        "char" | "character" | "varchar" | "varcharacter" | "nchar" | "nvarchar" | "national" => {
-            Kind::Text {
-                length: 0,
-                collation: "utf8mb4_bin".into(),
-            }
-        }
-        "date" => Kind::Date,
-        "datetime" => Kind::DateTime,
-        _ => Kind::Other,
-    }
+pub(super) fn kind_of(word: &str, unsigned: bool, length: Option<u32>) -> Kind {
+    let word = word.to_ascii_lowercase();
+    let known = match word.as_str() {
+        "bool" | "boolean" | "int1" => "tinyint",
+        "int2" => "smallint",
+        "int3" | "middleint" => "mediumint",
+        "int4" | "integer" => "int",
+        "int8" | "serial" => "bigint",
+        "character" => "char",
+        "varcharacter" | "nvarchar" => "varchar",
+        "nchar" | "national" => "char",
+        other => other,
+    };
+    let sign = if unsigned { "unsigned" } else { "" };
+    columns::kind(known, sign, length.unwrap_or(1), Some("utf8mb4_bin"))
 }

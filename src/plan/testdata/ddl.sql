@@ -58,6 +58,27 @@ ALTER TABLE items ADD FOREIGN KEY (customer_id) REFERENCES orders (customer_id);
 -- shard 1 on s0: ALTER TABLE `shop`.`items_1` ADD FOREIGN KEY (customer_id) REFERENCES `shop`.`orders_1` (customer_id)
 -- shard 2 on s1: ALTER TABLE `shop`.`items_2` ADD FOREIGN KEY (customer_id) REFERENCES `shop`.`orders_2` (customer_id)
 -- shard 3 on s1: ALTER TABLE `shop`.`items_3` ADD FOREIGN KEY (customer_id) REFERENCES `shop`.`orders_3` (customer_id)
+ALTER TABLE orders CHANGE customer_id Customer_ID BIGINT NOT NULL;
+-- plan: definition: one shard after the other, kept as a job that can be resumed
+-- shard 0 on s0: ALTER TABLE `shop`.`orders_0` CHANGE customer_id Customer_ID BIGINT NOT NULL
+-- shard 1 on s0: ALTER TABLE `shop`.`orders_1` CHANGE customer_id Customer_ID BIGINT NOT NULL
+-- shard 2 on s1: ALTER TABLE `shop`.`orders_2` CHANGE customer_id Customer_ID BIGINT NOT NULL
+-- shard 3 on s1: ALTER TABLE `shop`.`orders_3` CHANGE customer_id Customer_ID BIGINT NOT NULL
+ALTER TABLE orders ADD COLUMN exchange INT;
+-- plan: definition: one shard after the other, kept as a job that can be resumed
+-- shard 0 on s0: ALTER TABLE `shop`.`orders_0` ADD COLUMN exchange INT
+-- shard 1 on s0: ALTER TABLE `shop`.`orders_1` ADD COLUMN exchange INT
+-- shard 2 on s1: ALTER TABLE `shop`.`orders_2` ADD COLUMN exchange INT
+-- shard 3 on s1: ALTER TABLE `shop`.`orders_3` ADD COLUMN exchange INT
+DROP TABLE IF EXISTS orders, users, countries;
+-- plan: definition: one shard after the other, kept as a job that can be resumed
+-- shard 0 on s0: DROP TABLE IF EXISTS `shop`.`orders_0`
+-- shard 1 on s0: DROP TABLE IF EXISTS `shop`.`orders_1`
+-- shard 2 on s1: DROP TABLE IF EXISTS `shop`.`orders_2`
+-- shard 3 on s1: DROP TABLE IF EXISTS `shop`.`orders_3`
+-- shard 0 on s0: DROP TABLE IF EXISTS `shop`.`users`
+-- shard 0 on s0: DROP TABLE IF EXISTS `shop`.`countries`
+-- shard 1 on s1: DROP TABLE IF EXISTS `shop`.`countries`
 ALTER TABLE orders ADD FOREIGN KEY (kind) REFERENCES countries (id);
 -- plan: definition: one shard after the other, kept as a job that can be resumed
 -- shard 0 on s0: ALTER TABLE `shop`.`orders_0` ADD FOREIGN KEY (kind) REFERENCES `shop`.`countries` (id)
@@ -82,20 +103,38 @@ ALTER TABLE orders CHANGE Customer_ID c INT;
 ALTER TABLE orders RENAME COLUMN customer_id TO c;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: an ALTER TABLE that takes customer_id, the sharding key, away; its name and place are the rule's
 ALTER TABLE orders RENAME TO orders_old;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: a new name for the table, which its rule names; give the rule another name in the configuration, and rename the shards' tables on each server
+-- ERROR 1235 (42000): RENAME of shop.orders; not supported: its rule is in the configuration, which Umpire does not write; give the rule another name there, with the shards' tables as they are, and reload
 ALTER TABLE orders RENAME orders_old;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: a new name for the table, which its rule names; give the rule another name in the configuration, and rename the shards' tables on each server
+-- ERROR 1235 (42000): RENAME of shop.orders; not supported: its rule is in the configuration, which Umpire does not write; give the rule another name there, with the shards' tables as they are, and reload
+ALTER TABLE orders ADD COLUMN x INT, RENAME TO orders_old;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: a new name for the table together with other changes; rename it by a statement of its own
+ALTER TABLE orders MODIFY customer_id SMALLINT;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: an ALTER TABLE that may change values of customer_id (int), the sharding key; a type of the same kind that holds all its values; rows would be on the wrong shards otherwise
+ALTER TABLE orders CHANGE COLUMN customer_id customer_id VARCHAR(20) NOT NULL;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: an ALTER TABLE that may change values of customer_id (int), the sharding key; a type of the same kind that holds all its values; rows would be on the wrong shards otherwise
+ALTER TABLE orders MODIFY customer_id BIGINT UNSIGNED;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: an ALTER TABLE that may change values of customer_id (int), the sharding key; a type of the same kind that holds all its values; rows would be on the wrong shards otherwise
+CREATE TABLE orders (id INT, customer_id DECIMAL(5));
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: customer_id as the sharding key: this method needs an integer, CHAR or VARCHAR column; give it another type, or the table another method
+CREATE TABLE orders (customer_id INT) AS TABLE users;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE … SELECT; create the table, then insert the rows
+CREATE TABLE orders (customer_id INT) VALUES ROW(1);
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE … SELECT; create the table, then insert the rows
+CREATE TABLE orders LIKE countries;
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE … LIKE a table that is not sharded; write the columns
+RENAME TABLE users TO orders;
+-- ERROR 1235 (42000): RENAME to shop.orders; not supported: there is a rule for shop.orders, which would then mean another table
+RENAME TABLE users TO a, orders TO users;
+-- ERROR 1235 (42000): RENAME of a sharded table; not supported: users comes twice, and between two steps statements would see half of either table; use names in between, in statements of their own
 ALTER TABLE orders ADD CONSTRAINT fk FOREIGN KEY (kind) REFERENCES countries (id);
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: a constraint's name, which two shards in one database cannot both have; leave the name out
 ALTER TABLE orders ADD FOREIGN KEY (id) REFERENCES users (id);
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: users, which is not on every shard's group; make it a broadcast table, or leave it out
-DROP TABLE orders, items;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: several tables in one DROP TABLE; drop them one by one
 RENAME TABLE orders TO orders_old;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: RENAME on sharded and broadcast tables; run it on each group's servers
+-- ERROR 1235 (42000): RENAME of shop.orders; not supported: its rule is in the configuration, which Umpire does not write; give the rule another name there, with the shards' tables as they are, and reload
 CREATE TEMPORARY TABLE orders (customer_id INT);
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE on sharded and broadcast tables; run it on each group's servers
 CREATE VIEW v AS SELECT * FROM orders;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE on sharded and broadcast tables; run it on each group's servers
 DROP TABLE orders; DROP TABLE items;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: several statements in one; send them one by one
+-- ERROR 1235 (42000): DROP TABLE of a sharded table; not supported in this form: DROP TABLE [IF EXISTS] name [, name] is

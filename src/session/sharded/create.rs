@@ -2,6 +2,7 @@
 //! first shard has the table.
 use super::dispatch::refused;
 use super::explain::ask_directly;
+use super::rename::places;
 use super::reply::Told;
 use super::Session;
 use crate::config::{self, Conflict};
@@ -11,7 +12,7 @@ use crate::relay::Command;
 use crate::session::shared::Topology;
 use crate::session::End;
 use crate::sniff::{self, Sniffed, Verb};
-use crate::topology::shards::{Kind, Shard};
+use crate::topology::shards::Shard;
 use crate::topology::ShardMap;
 use crate::wire::row::walk_text;
 use crate::wire::{error, reply};
@@ -90,7 +91,10 @@ impl Session {
         if known {
             return self.define(&definition, sql, sniffed).await;
         }
-        self.check_absent(&snapshot, &map, &brought.table).await?;
+        let table = &brought.table;
+        let mut places = places(&snapshot, table);
+        places.extend(self.whole_table(&snapshot, &table.schema, &table.name));
+        self.check_absent(&snapshot, &places).await?;
         let rule = Rule {
             table: format!("{}.{}", brought.table.schema, brought.table.name),
             text: brought.section,
@@ -140,32 +144,13 @@ impl Session {
         }
     }
 
-    /// Neither the table nor one of its shards is there already: rows in it would have no place in the rule.
-    async fn check_absent(
+    /// None of these tables is there already: rows in it would have no place in the rule.
+    pub(super) async fn check_absent(
         &mut self,
         snapshot: &Topology,
-        map: &ShardMap,
-        table: &config::Table,
+        tables: &[Shard],
     ) -> Result<(), Told> {
-        let found = map
-            .find(&table.schema, &table.name)
-            .and_then(|(at, _)| map.table(at));
-        let shards = match found.map(|table| &table.kind) {
-            Some(Kind::Sharded(sharding)) => sharding.shards.as_slice(),
-            Some(Kind::Broadcast(copies)) => copies,
-            _ => &[],
-        };
-        let own = snapshot
-            .groups
-            .iter()
-            .position(|g| g.name == self.user.config.group);
-        let home = map.database(&table.schema).or(own);
-        let whole = home.map(|group| Shard {
-            group,
-            schema: table.schema.clone(),
-            table: table.name.clone(),
-        });
-        let mut places: Vec<&Shard> = shards.iter().chain(&whole).collect();
+        let mut places: Vec<&Shard> = tables.iter().collect();
         places.sort_by_key(|shard| shard.group);
         for of_group in places.chunk_by(|a, b| a.group == b.group) {
             let group = of_group.first().map_or(0, |shard| shard.group);
@@ -173,12 +158,12 @@ impl Session {
             let asked = ask_directly(&self.shared, snapshot, &self.account, group, &sql).await;
             let answer = asked.map_err(|why| {
                 error::own(&format!(
-                    "nothing was created: whether the table is there already is not known: {why}"
+                    "nothing was changed: whether the table is there already is not known: {why}"
                 ))
             })?;
             if let Some(name) = answer.rows.first().and_then(|row| first_text(row)) {
                 let group = snapshot.groups.get(group).map_or("", |g| g.name.as_str());
-                let what = format!("nothing was created: {name} exists on group '{group}' already");
+                let what = format!("nothing was changed: {name} exists on group '{group}' already");
                 return Err(exists(&what).into());
             }
         }

@@ -1,31 +1,22 @@
 //! Changes of a sharded table's definition: one shard after the other, each step kept by the store before it is taken, so
 //! that after any failure it is known what is done and what is missing.
-use super::explain::account_of;
 use super::reply::Told;
-use super::used::{query_payload, Used};
+use super::used::Used;
 use super::{Last, Session};
-use crate::backend::{initial_state, After, Want};
 use crate::coordination::{Ask, Job, Part, PartState, Rule, RuleChange};
-use crate::net::{self, Buf};
-use crate::plan::Definition;
-use crate::scatter::{Branch, Counting, Failure, Scatter, Totals};
+use crate::plan::{Definition, Step};
+use crate::scatter::{Counting, Failure, Totals};
 use crate::session::lease::Attempt;
 use crate::session::pins::Pins;
-use crate::session::shared::{Shared, Topology};
 use crate::session::store::StoreLink;
 use crate::sniff::{Access, Sniffed, Verb};
-use crate::wire::{capabilities, error, reply};
-use std::rc::Rc;
-use std::task::Poll;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// For a connection of a resumption.
-const CONNECT: Duration = Duration::from_secs(10);
+use crate::wire::{error, reply};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The job is this session's until it ends, however it ends.
-struct Claimed<'s> {
-    store: Option<&'s StoreLink>,
-    job: u64,
+pub(super) struct Claimed<'s> {
+    pub store: Option<&'s StoreLink>,
+    pub job: u64,
 }
 
 impl Drop for Claimed<'_> {
@@ -61,6 +52,10 @@ impl Session {
             let what = "a change of a sharded table's definition is kept as a job, whose text is UTF-8: SET NAMES utf8mb4";
             return Err(error::own(what).into());
         };
+        let rules = match adds {
+            Some(rule) => vec![RuleChange::Adds(rule)],
+            None => self.rule_changes(definition).await?,
+        };
         self.commit_before().await?;
         self.start_time();
         let schema = self.state.schema.as_deref();
@@ -73,10 +68,7 @@ impl Session {
             statement: statement.to_owned(),
             sql_mode: mode.map(text),
             begun: seconds(),
-            rules: match adds {
-                Some(rule) => vec![RuleChange::Adds(rule)],
-                None => rule_changes(definition),
-            },
+            rules,
             parts,
         };
         let shared = self.shared.clone();
@@ -89,14 +81,17 @@ impl Session {
         if job.added().is_some() {
             self.spread_new_rule(&job).await?;
         }
-        let totals = self.run_job(&mut job, definition, sniffed).await?;
+        let (totals, nowhere) = self.run_job(&mut job, definition, sniffed).await?;
         if job.added().is_none() && !job.rules.is_empty() {
             let spread = shared.ask_store(Ask::Spread).await;
             spread.map_err(|why| {
-                Told::from(error::own(&format!("the table is dropped, but {why}")))
+                Told::from(error::own(&format!("the tables are changed, but {why}")))
             })?;
         }
         self.shared.columns.forget();
+        if let Some(cause) = nowhere {
+            return Err(cause.into());
+        }
         self.note_last(Last::Several {
             noted: totals.warnings > 0,
         });
@@ -122,15 +117,15 @@ impl Session {
 
     fn parts_of_job(&self, definition: &Definition) -> Option<Vec<Part>> {
         let snapshot = self.shared.snapshot();
-        let part = |part: &crate::plan::Part| {
-            let group = &snapshot.groups.get(part.group)?.name;
+        let part = |step: &Step| {
+            let group = &snapshot.groups.get(step.part.group)?.name;
             Some(Part {
                 place: format!(
-                    "shard {} of {}.{} on group '{group}'",
-                    part.shard, definition.schema, definition.table
+                    "shard {} of {} on group '{group}'",
+                    step.part.shard, step.table
                 ),
                 group: group.clone(),
-                sql: String::from_utf8(part.sql.clone()).ok()?,
+                sql: String::from_utf8(step.part.sql.clone()).ok()?,
                 state: PartState::Waiting,
                 error: None,
             })
@@ -159,21 +154,30 @@ impl Session {
         Ok(())
     }
 
+    /// The error that comes with success: DROP TABLE of a table that no shard had, beside others.
     async fn run_job(
         &mut self,
         job: &mut Job,
         definition: &Definition,
         sniffed: &Sniffed,
-    ) -> Result<Totals, Told> {
+    ) -> Result<(Totals, Option<reply::Err>), Told> {
         let mut totals = Totals::default();
+        let mut dropped = DropsSeen::default();
         for at in 0..job.parts.len() {
             job.parts[at].state = PartState::Started;
             self.note_job(job).await?;
-            let part = &definition.parts[at];
+            let Some(Step { table, part }) = definition.parts.get(at) else {
+                continue;
+            };
             let group = job.parts[at].group.clone();
             match self.run_definition(part, &group, sniffed).await {
                 Ok(done) => {
                     totals.add(&done);
+                    dropped.found(table);
+                    job.parts[at].state = PartState::Done;
+                }
+                Err(Told::Error(cause)) if definition.drops && at > 0 && is_missing(cause.code) => {
+                    dropped.missing(table, cause);
                     job.parts[at].state = PartState::Done;
                 }
                 Err(Told::End(end)) => return Err(Told::End(end)),
@@ -181,7 +185,7 @@ impl Session {
             }
         }
         self.note_job(job).await?;
-        Ok(totals)
+        Ok((totals, dropped.nowhere()))
     }
 
     async fn note_job(&self, job: &Job) -> Result<(), Told> {
@@ -261,11 +265,36 @@ impl Session {
     }
 }
 
-/// DROP TABLE takes the rule with it, if that is the store's.
-fn rule_changes(definition: &Definition) -> Vec<RuleChange> {
-    let table = || format!("{}.{}", definition.schema, definition.table);
-    let drops = definition.drops.then(|| RuleChange::Drops(table()));
-    drops.into_iter().collect()
+/// Which of several tables DROP TABLE has found. One that a later shard lacks is gone there, as it should be; one that
+/// no shard had is the client's error, after the others are dropped.
+#[derive(Default)]
+struct DropsSeen {
+    found: Vec<String>,
+    missing: Vec<(String, reply::Err)>,
+}
+
+impl DropsSeen {
+    fn found(&mut self, table: &str) {
+        self.found.push(table.to_owned());
+    }
+
+    fn missing(&mut self, table: &str, cause: reply::Err) {
+        self.missing.push((table.to_owned(), cause));
+    }
+
+    fn nowhere(self) -> Option<reply::Err> {
+        let found = self.found;
+        let nowhere = self
+            .missing
+            .into_iter()
+            .find(|(table, _)| !found.contains(table));
+        nowhere.map(|(_, cause)| cause)
+    }
+}
+
+/// ER_BAD_TABLE_ERROR: DROP TABLE of one that is not there.
+pub(super) fn is_missing(code: u16) -> bool {
+    code == 1051
 }
 
 fn with(mut error: reply::Err, text: &str) -> reply::Err {
@@ -276,142 +305,4 @@ fn with(mut error: reply::Err, text: &str) -> reply::Err {
 fn seconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
-}
-
-/// Runs what a job lacks, for the admin port.
-///
-/// # Errors
-/// In words: there is no such job, or a part failed again.
-pub async fn resume_job(shared: &Rc<Shared>, id: u64) -> Result<String, String> {
-    let mut job = shared.ask_store(|reply| Ask::Claim(id, reply)).await?;
-    let _claimed = Claimed {
-        store: shared.store(),
-        job: id,
-    };
-    let mut ran = 0;
-    for at in 0..job.parts.len() {
-        let part = &mut job.parts[at];
-        if part.state == PartState::Done {
-            continue;
-        }
-        let unknown = part.state == PartState::Started;
-        part.state = PartState::Started;
-        shared
-            .ask_store(|reply| Ask::Note(job.clone(), reply))
-            .await?;
-        ran += 1;
-        let snapshot = shared.snapshot();
-        let outcome = run_part(shared, &snapshot, &job, at).await;
-        let part = &mut job.parts[at];
-        match outcome {
-            Ok(()) => part.state = PartState::Done,
-            Err(PartError::Refused(error)) if unknown && is_done_already(error.code) => {
-                part.state = PartState::Done;
-            }
-            Err(PartError::Refused(error)) => {
-                part.state = PartState::Failed;
-                part.error = Some(error.to_string());
-            }
-            Err(PartError::Unknown(why)) => part.error = Some(why),
-            Err(PartError::NotSent(why)) => {
-                part.state = if unknown {
-                    PartState::Started
-                } else {
-                    PartState::Failed
-                };
-                part.error = Some(why);
-            }
-        }
-        if part.state == PartState::Done {
-            part.error = None;
-            continue;
-        }
-        shared
-            .ask_store(|reply| Ask::Note(job.clone(), reply))
-            .await?;
-        return Err(format!("job {id} has stopped again: {}", job.progress()));
-    }
-    shared
-        .ask_store(|reply| Ask::Note(job.clone(), reply))
-        .await?;
-    if !job.rules.is_empty() {
-        shared.ask_store(Ask::Spread).await?;
-    }
-    shared.columns.forget();
-    Ok(format!(
-        "job {id} is done: {ran} of {} shards were missing",
-        job.parts.len()
-    ))
-}
-
-enum PartError {
-    Refused(reply::Err),
-    /// Whether it took effect is not known.
-    Unknown(String),
-    NotSent(String),
-}
-
-/// What a server says when the change is there already: after a part whose end nobody saw.
-fn is_done_already(code: u16) -> bool {
-    // table exists, unknown table (twice), duplicate column, key, primary key, foreign key; nothing to drop
-    matches!(code, 1050 | 1051 | 1146 | 1060 | 1061 | 1068 | 1826 | 1091)
-}
-
-async fn run_part(
-    shared: &Rc<Shared>,
-    snapshot: &Topology,
-    job: &Job,
-    at: usize,
-) -> Result<(), PartError> {
-    let not_sent = PartError::NotSent;
-    let part = &job.parts[at];
-    let group = snapshot.groups.iter().find(|g| g.name == part.group);
-    let group =
-        group.ok_or_else(|| not_sent(format!("group '{}' is not configured", part.group)))?;
-    let server = group.primary.and_then(|at| group.servers.get(at));
-    let server =
-        server.ok_or_else(|| not_sent(format!("group '{}' has no primary", group.name)))?;
-    let account = account_of(snapshot, &job.user).map_err(not_sent)?;
-    let collation = u16::from(group.greeting.collation);
-    let state = initial_state(collation, &group.greeting);
-    let want = Want {
-        server,
-        account: &account,
-        capabilities: capabilities::PROTOCOL_41,
-        collation,
-        state: &shared.states.intern(state),
-        guarded: false,
-        mariadb: group.greeting.is_mariadb(),
-    };
-    let leased = shared.pools.dedicated(&want, net::now() + CONNECT).await;
-    let mut lease = leased
-        .map_err(|cause| not_sent(format!("{} cannot be reached: {cause:?}", server.address)))?;
-    lease.after = After::Close;
-    let mut bytes = Vec::new();
-    let mut silent = vec!["SET NAMES utf8mb4".to_string()];
-    silent.extend(
-        job.sql_mode
-            .as_ref()
-            .map(|mode| format!("SET sql_mode = '{mode}'")),
-    );
-    for sql in silent.iter().chain([&part.sql]) {
-        let payload = query_payload(sql.as_bytes(), lease.capabilities);
-        crate::wire::packet::frame(&payload, 0, &mut bytes);
-    }
-    let branch = Branch {
-        socket: &lease.socket,
-        capabilities: lease.capabilities,
-        bytes: Buf::from_vec(bytes),
-        silent: silent.len(),
-        parts: vec![0],
-        keep: false,
-    };
-    let mut never = |_: &mut std::task::Context<'_>| Poll::Pending;
-    let mut scatter = Scatter::new(vec![branch], None, &mut never, 1 << 20);
-    scatter.send();
-    match scatter.totals(Counting::All).await {
-        Ok(_) => Ok(()),
-        Err(Failure::Refused { error, .. }) => Err(PartError::Refused(error)),
-        Err(why) => Err(PartError::Unknown(format!("{why:?}"))),
-    }
 }

@@ -149,9 +149,11 @@ fn groups_of(planned: &Planned) -> Vec<usize> {
         Planned::Plan(Plan::Single(part)) => vec![part.group],
         Planned::Plan(Plan::Fanout(fanout)) => fanout.parts.iter().map(|p| p.group).collect(),
         Planned::Plan(Plan::Shown(shown)) => vec![shown.part.group],
-        Planned::Plan(Plan::Definition(definition)) => {
-            definition.parts.iter().map(|p| p.group).collect()
-        }
+        Planned::Plan(Plan::Definition(definition)) => definition
+            .parts
+            .iter()
+            .map(|step| step.part.group)
+            .collect(),
         Planned::Plan(Plan::Gather(gather)) => {
             let parts = gather.tables.iter().flat_map(|t| &t.parts);
             parts.map(|p| p.group).collect()

@@ -15,6 +15,8 @@
 //! | `reply.rs` | what the client gets of it |
 //! | `create.rs` | CREATE TABLE with its rule in a comment |
 //! | `define.rs` | changes of a table's definition |
+//! | `resume.rs` | what a job lacks, later |
+//! | `rename.rs` | rules of tables that are dropped or renamed |
 //! | `gather.rs` | rows of several shards brought to one server |
 //! | `prepared.rs` | PREPARE and EXECUTE |
 //! | `transaction.rs` | BEGIN, COMMIT, SAVEPOINT over several groups |
@@ -32,16 +34,18 @@ mod gather;
 mod ids;
 mod interrupt;
 mod prepared;
+mod rename;
 mod reply;
+mod resume;
 mod seats;
 mod show;
 mod transaction;
 mod used;
 
 pub use columns::KnownColumns;
-pub use define::resume_job;
 pub use explain::{explain_for, RouteAnswer, RouteQuestion};
 pub use ids::KnownIds;
+pub use resume::resume_job;
 
 use super::kept::Kept;
 use super::lease::{GroupIndex, LastConnection};

@@ -121,10 +121,9 @@ impl Session {
                 let what = "SHOW of a sharded table cannot be prepared: send it as text";
                 return Err(error::own(what).into());
             }
+            // a server looks at it when it is executed, and so does the planner
             Planned::Plan(Plan::Definition(_)) => {
-                let what =
-                    "a change of a sharded table's definition cannot be prepared: send it as text";
-                return Err(error::own(what).into());
+                return self.tell_prepared(text, sniffed, parameters, Vec::new());
             }
             Planned::Plan(Plan::Gather(gather)) => {
                 let columns = self.describe_gather(&gather, &sniffed).await?;
