@@ -76,7 +76,7 @@ DROP TABLE IF EXISTS orders, users, countries;
 -- shard 1 on s0: DROP TABLE IF EXISTS `shop`.`orders_1`
 -- shard 2 on s1: DROP TABLE IF EXISTS `shop`.`orders_2`
 -- shard 3 on s1: DROP TABLE IF EXISTS `shop`.`orders_3`
--- shard 0 on s0: DROP TABLE IF EXISTS `shop`.`users`
+-- shard 0 on home: DROP TABLE IF EXISTS `shop`.`users`
 -- shard 0 on s0: DROP TABLE IF EXISTS `shop`.`countries`
 -- shard 1 on s1: DROP TABLE IF EXISTS `shop`.`countries`
 ALTER TABLE orders ADD FOREIGN KEY (kind) REFERENCES countries (id);
@@ -93,7 +93,7 @@ CREATE TABLE orders (id BIGINT);
 CREATE TABLE orders (customer_id INT) SELECT 1 AS customer_id;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE … SELECT; create the table, then insert the rows
 CREATE TABLE orders LIKE users;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: users, which is not on every shard's group; make it a broadcast table, or leave it out
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE … LIKE a table that is not sharded; write the columns
 ALTER TABLE orders DROP COLUMN customer_id;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: an ALTER TABLE that takes customer_id, the sharding key, away; its name and place are the rule's
 ALTER TABLE orders DROP customer_id;
@@ -115,7 +115,7 @@ ALTER TABLE orders CHANGE COLUMN customer_id customer_id VARCHAR(20) NOT NULL;
 ALTER TABLE orders MODIFY customer_id BIGINT UNSIGNED;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: an ALTER TABLE that may change values of customer_id (int), the sharding key; a type of the same kind that holds all its values; rows would be on the wrong shards otherwise
 CREATE TABLE orders (id INT, customer_id DECIMAL(5));
--- ERROR 1235 (42000): shop.orders is sharded; not supported: customer_id as the sharding key: this method needs an integer, CHAR or VARCHAR column; give it another type, or the table another method
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: customer_id as the sharding key: this method needs an integer column; give it another type, or the table another method
 CREATE TABLE orders (customer_id INT) AS TABLE users;
 -- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE … SELECT; create the table, then insert the rows
 CREATE TABLE orders (customer_id INT) VALUES ROW(1);
