@@ -357,10 +357,8 @@ impl Session {
     }
 
     pub(super) async fn after_single(&mut self) -> Result<(), Told> {
-        if self.active_seat().is_none() {
-            if self.pins.contains(Pins::TRANSACTION) {
-                self.sharded.get_or_insert_with(Box::default).home_used = true;
-            }
+        if self.active_seat().is_none() && self.pins.contains(Pins::TRANSACTION) {
+            self.sharded.get_or_insert_with(Box::default).home_used = true;
         }
         if self.pins == Pins::INSERT_ID {
             self.resolve_last_insert_id().await?;
