@@ -23,6 +23,7 @@
 //! | [`topology`] | immutable snapshot: groups, servers, roles, users | config |
 //! | [`throttle`] | token buckets, quotas | config |
 //! | [`coordination`] | what must outlive the process: ids, jobs, rules (own thread) | – |
+//! | [`import`] | other proxies' configurations → ours (a command of its own) | config |
 //! | [`observe`] | metric names, counters, histograms, records | – |
 //! | [`config`] | text → validated types | – |
 
@@ -34,6 +35,7 @@ pub mod backend;
 pub mod config;
 pub mod control;
 pub mod coordination;
+pub mod import;
 pub mod merge;
 pub mod net;
 pub mod observe;

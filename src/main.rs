@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 use umpire::config::{self, Config};
+use umpire::import::{self, Imported};
 
 /// What is in use counts, for SHOW MEMORY and the ceilings.
 #[global_allocator]
@@ -45,6 +46,20 @@ enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Print the configuration of another proxy as one for Umpire; what it lacks goes to stderr, and exits with 1
+    Import {
+        #[arg(value_enum)]
+        from: From,
+        /// kingshard's ks.yaml; MyCat's folder with schema.xml, rule.xml and server.xml
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum From {
+    Kingshard,
+    Mycat,
 }
 
 fn main() -> ExitCode {
@@ -52,6 +67,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match (arguments.command, arguments.run) {
         (Some(Command::Check { file }), _) => check(&file),
+        (Some(Command::Import { from, path }), _) => print_import(match from {
+            From::Kingshard => import::kingshard(&path),
+            From::Mycat => import::mycat(&path),
+        }),
         (None, Some(run)) => serve(&run.config),
         // clap shows its help before this is reached
         (None, None) => ExitCode::from(WRONG_INPUT),
@@ -72,6 +91,25 @@ fn check(file: &Path) -> ExitCode {
             eprintln!("{errors}");
             ExitCode::from(WRONG_INPUT)
         }
+    }
+}
+
+fn print_import(imported: Result<Imported, String>) -> ExitCode {
+    let imported = match imported {
+        Ok(imported) => imported,
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::from(WRONG_INPUT);
+        }
+    };
+    for finding in &imported.findings {
+        eprintln!("{finding}");
+    }
+    print!("{}", imported.text);
+    if imported.lacks_something() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     }
 }
 

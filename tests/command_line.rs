@@ -81,3 +81,41 @@ fn a_wrong_command_line_exits_with_2_and_says_how_it_goes() {
         assert!(!Path::new("x").exists());
     }
 }
+
+#[test]
+fn an_import_is_a_configuration_that_check_accepts_and_says_what_it_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ks.yaml");
+    let text = "addr : 127.0.0.1:9696\nuser : app\npassword : secret\nnodes :\n-\n    name : node1\n    user : app\n    \
+                password : secret\n    master : 127.0.0.1:3306\nschema :\n    db : shop\n    nodes: [node1]\n    default: node1\n    \
+                shard:\n    -\n        table: orders\n        key: id\n        nodes: [node1]\n        type: hash\n        \
+                locations: [4]\n";
+    std::fs::write(&file, text).unwrap();
+    let name = file.to_str().unwrap();
+    let output = umpire(&["import", "kingshard", name]);
+    assert_eq!(output.status.code(), Some(0), "{}", text_of_both(&output));
+    let condition =
+        format!("{name}:16: condition: table shop.orders: the key is of a whole number's type");
+    assert!(
+        self::text(&output.stderr).starts_with(&condition),
+        "{}",
+        text_of_both(&output)
+    );
+    let imported = folder.path().join("umpire.toml");
+    std::fs::write(&imported, &output.stdout).unwrap();
+    let checked = umpire(&["check", imported.to_str().unwrap()]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text_of_both(&checked));
+    std::fs::write(&file, text.replace("hash", "crc")).unwrap();
+    let output = umpire(&["import", "kingshard", name]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of_both(&output));
+    assert!(self::text(&output.stderr).contains("left out: table shop.orders"));
+    let output = umpire(&["import", "mycat", name]);
+    assert_eq!(
+        (output.status.code(), self::text(&output.stdout)),
+        (Some(2), "")
+    );
+}
+
+fn text_of_both(output: &Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
