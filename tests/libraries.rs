@@ -292,6 +292,15 @@ fn a_switch_leaves_nothing_behind(world: &World) {
     // and back
     to(&mut client, &here);
     assert_eq!(name(&mut client), ("main".into(), 5));
+    // what is meant for the next transaction has none there
+    query(&mut client, "SET TRANSACTION READ ONLY");
+    refused(
+        &mut client,
+        &format!("select library {there}"),
+        "cannot go along",
+    );
+    query(&mut client, "BEGIN");
+    query(&mut client, "COMMIT");
     // autocommit = 0: open once a table is used
     query(&mut client, "SET autocommit = 0");
     to(&mut client, &there);
@@ -457,6 +466,21 @@ fn an_object_has_one_library_for_ever_and_its_first_usable_server() {
     query(&mut client, &format!("select library {here}"));
     wait_until("the next server has the library", || {
         try_rows(&mut client, "SELECT name FROM whoami").is_ok_and(|rows| rows == [["main-next"]])
+    });
+    // the other library's clients do not need this one, whose group is their users' own
+    clusters[1].primary().kill();
+    let there = answers
+        .iter()
+        .find(|(_, libraries)| libraries.contains("second"));
+    let there = there.expect("one in the second").0;
+    wait_until("a client logs in without the first library", || {
+        let Ok(mut client) = world.proxy.try_client(world.proxy.options()) else {
+            return false;
+        };
+        client.query_drop("SET NAMES utf8mb4").is_ok()
+            && client.query_drop(format!("select library {there}")).is_ok()
+            && try_rows(&mut client, "SELECT name FROM whoami")
+                .is_ok_and(|rows| rows == [["second"]])
     });
     clusters[0].primary().launch();
     clusters[0].primary().wait_until_up();

@@ -186,7 +186,7 @@ impl Session {
     ) -> Result<&'s Arc<Group>, reply::Err> {
         if self.group.epoch != snapshot.epoch {
             let seat = self.sharded.as_ref().and_then(|s| s.active());
-            let name = seat.map_or(self.home(), |name| name);
+            let name = seat.map_or_else(|| self.home_in(snapshot), |name| name);
             let index = snapshot.groups.iter().position(|g| g.name == *name);
             self.group = GroupIndex {
                 epoch: snapshot.epoch,

@@ -9,9 +9,11 @@ use crate::sniff::lexer::library::{self, LibraryCommand};
 use crate::sniff::lexer::{Kind, Lexer};
 use crate::sniff::{self, Access, Dialect, Effects, Sniffed, Verb};
 use crate::topology::shards::fnv1a_fmix64;
+use crate::topology::{Group, Snapshot};
 use crate::wire::{command, error, reply, status};
 use ahash::AHashMap;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Objects of which a worker remembers the library; all are forgotten when one more comes.
 const KNOWN: usize = 16_384;
@@ -54,6 +56,28 @@ impl Session {
             Some(selected) => &selected.group,
             None => &self.user.config.group,
         }
+    }
+
+    /// As [`Session::home`]; until a library is selected, any library will do, and one that has no primary now will not.
+    pub(super) fn home_in<'s>(&'s self, snapshot: &'s Snapshot) -> &'s str {
+        let home = self.home();
+        if self.library.is_some() || !snapshot.is_of_library(home) {
+            return home;
+        }
+        let has_primary = |name: &&str| {
+            let of = |g: &&Arc<Group>| g.name == **name;
+            snapshot
+                .groups
+                .iter()
+                .find(of)
+                .is_some_and(|g| g.primary.is_some())
+        };
+        let others = snapshot
+            .libraries
+            .iter()
+            .map(|library| library.group.as_str());
+        let mut usable = std::iter::once(home).chain(others).filter(has_primary);
+        usable.next().unwrap_or(home)
     }
 
     /// Whether rules of databases and tables hold for this session: all that a library has is in its group.
