@@ -127,7 +127,11 @@ fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
     assert!(store.forget(id).expect("removed"));
     drop(store);
     let mut store = Store::open(folder.path()).expect("a store");
-    assert_eq!(store.rules(), std::slice::from_ref(&rule), "after a restart");
+    assert_eq!(
+        store.rules(),
+        std::slice::from_ref(&rule),
+        "after a restart"
+    );
     // the same again is not the second job's to take back; another is refused
     let id = store.begin(creates.clone()).expect("kept");
     assert!(store.forget(id).expect("removed"));
