@@ -163,7 +163,11 @@ fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
         ..job()
     };
     renames.id = store.begin(renames.clone()).expect("kept");
-    assert_eq!(store.rules(), [rule], "until it is done");
+    assert_eq!(
+        store.rules(),
+        std::slice::from_ref(&rule),
+        "until it is done"
+    );
     renames
         .parts
         .iter_mut()
@@ -180,7 +184,11 @@ fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
         ..job()
     };
     drops.id = store.begin(drops.clone()).expect("kept");
-    assert_eq!(store.rules(), [rule], "until it is done");
+    assert_eq!(
+        store.rules(),
+        std::slice::from_ref(&rule),
+        "until it is done"
+    );
     drops
         .parts
         .iter_mut()

@@ -18,7 +18,7 @@ pub(super) enum NotReady {
 }
 
 /// Both servers clear the list when a statement uses a table; MariaDB only then.
-const CLEAR_DIAGNOSTICS: &str = "SELECT 1 FROM (SELECT 1) AS t LIMIT 0";
+pub(super) const CLEAR_DIAGNOSTICS: &str = "SELECT 1 FROM (SELECT 1) AS t LIMIT 0";
 
 impl Session {
     /// Writes into `scratch` what turns the connection's state into the session's; returns the number of replies.

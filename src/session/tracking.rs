@@ -3,6 +3,7 @@
 //! A statement that shows these variables runs while they have a new connection's values. One that sets them gets the
 //! connection for the session's rest: then tracking is the client's, and Umpire does without.
 use super::pins::Pins;
+use super::sync::CLEAR_DIAGNOSTICS;
 use super::{End, Session};
 use crate::backend::{replay_policy, Lease, Replay};
 use crate::net::{self, Buf};
@@ -113,13 +114,12 @@ impl Session {
         }
         let sql = lease.tracking_statement();
         self.write_query(lease, &sql);
+        // MySQL warns of old names among those that are to be tracked
+        self.write_query(lease, CLEAR_DIAGNOSTICS);
         self.send_scratch(lease);
         // the client has its reply: there is nobody to tell
-        let told = self
-            .own_reply(lease, command::QUERY)
-            .await
-            .map_err(|_| End::ClientGone)?;
-        if told.error.is_some() {
+        let error = self.swallow(lease, 2).await.map_err(|_| End::ClientGone)?;
+        if error.is_some() {
             // what it tracks now is not known: nobody else gets it
             lease.tracking = false;
             self.pins |= Pins::TRACKING;

@@ -164,11 +164,6 @@ impl World {
         }
     }
 
-    /// Asks one group's server, past the proxy.
-    pub fn ask_group(&self, group: usize, sql: &str) -> String {
-        self.servers.ask(group, sql)
-    }
-
     /// Asks both groups' servers, past the proxy.
     pub fn ask_groups(&self, sql: &str) -> Vec<String> {
         (0..PLAIN).map(|at| self.servers.ask(at, sql)).collect()
