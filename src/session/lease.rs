@@ -186,7 +186,10 @@ impl Session {
     ) -> Result<&'s Arc<Group>, reply::Err> {
         if self.group.epoch != snapshot.epoch {
             let seat = self.sharded.as_ref().and_then(|s| s.active());
-            let name = seat.map_or_else(|| self.home_in(snapshot), |name| name);
+            let name = match seat {
+                Some(name) => name,
+                None => self.home_in(snapshot),
+            };
             let index = snapshot.groups.iter().position(|g| g.name == *name);
             self.group = GroupIndex {
                 epoch: snapshot.epoch,
