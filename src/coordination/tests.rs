@@ -173,7 +173,7 @@ fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
         .iter_mut()
         .for_each(|p| p.state = PartState::Done);
     store.note(renames).expect("kept");
-    assert_eq!(store.rules(), [renamed.clone()]);
+    assert_eq!(store.rules(), std::slice::from_ref(&renamed));
     assert_eq!(
         store.take_ids("shop.archive", 1, None).expect("kept"),
         Some(11)
@@ -186,7 +186,7 @@ fn a_rule_is_kept_from_its_job_until_its_tables_drop_is_done() {
     drops.id = store.begin(drops.clone()).expect("kept");
     assert_eq!(
         store.rules(),
-        std::slice::from_ref(&rule),
+        std::slice::from_ref(&renamed),
         "until it is done"
     );
     drops

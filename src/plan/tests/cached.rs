@@ -70,8 +70,8 @@ fn templates() -> Vec<String> {
     ];
     let mut all = Vec::new();
     for file in files {
-        let (mut statement, mut lines) = (String::new(), file.lines());
-        while let Some(line) = lines.next() {
+        let mut statement = String::new();
+        for line in file.lines() {
             if line.starts_with(['-', '#']) || line.is_empty() {
                 continue;
             }
