@@ -136,7 +136,7 @@ impl Session {
     /// The connection of the session's last statement, if no other session has had it since.
     fn lease_last(&mut self, last: LastConnection, sniffed: &Sniffed) -> Result<Lease, reply::Err> {
         self.counts = true;
-        self.shared.count_for(&self.user.config.name);
+        self.user.asks_counts.store(true, Relaxed);
         let lease = self.lease_again(last)?;
         lease
             .filter(|l| !l.guarded || sniffed.verb == Verb::Select)
@@ -175,7 +175,7 @@ impl Session {
     /// From now on this user's connections are prepared for the question.
     pub(super) fn refuse_counts(&mut self) {
         self.counts = true;
-        self.shared.count_for(&self.user.config.name);
+        self.user.asks_counts.store(true, Relaxed);
         self.tell(&counts_are_gone());
     }
 

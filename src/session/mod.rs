@@ -299,7 +299,10 @@ impl Session {
             watch: None,
             _token: who.token,
         };
-        session.counts = session.shared.counts_for(&session.user.config.name);
+        session.counts = session
+            .user
+            .asks_counts
+            .load(std::sync::atomic::Ordering::Relaxed);
         session.reads_as_new();
         session.state_changed();
         session.user_changed(&session.shared.snapshot());

@@ -16,7 +16,7 @@ use crate::sniff::{Dialect, Memo};
 use crate::throttle::failures::Failures;
 use crate::topology::Snapshot;
 pub use crate::wire::auth::caching_sha2::KeyPair;
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -106,8 +106,6 @@ pub struct Shared {
     pub failures: RefCell<Failures>,
     /// When a client that did not keep to the rules of its listener was last logged.
     pub complained: Cell<Option<Instant>>,
-    /// Users that have asked for ROW_COUNT() or FOUND_ROWS().
-    counting: RefCell<AHashSet<Box<str>>>,
     /// Sessions that wait for a new topology.
     waiting: RefCell<Vec<Promise<()>>>,
 }
@@ -160,7 +158,6 @@ impl Shared {
             token: Cell::new(0),
             failures: RefCell::default(),
             complained: Cell::new(None),
-            counting: RefCell::default(),
             waiting: RefCell::default(),
         }
     }
@@ -278,15 +275,6 @@ impl Shared {
         let token = self.token.get() + 1;
         self.token.set(token);
         token
-    }
-
-    /// Whether sessions of this user keep each statement's connection for one more statement.
-    pub fn counts_for(&self, user: &str) -> bool {
-        self.counting.borrow().contains(user)
-    }
-
-    pub fn count_for(&self, user: &str) {
-        self.counting.borrow_mut().insert(user.into());
     }
 
     /// The one `Account` of this name and password, so that its pools are found again. `name` tells accounts of the

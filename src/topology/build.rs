@@ -284,6 +284,7 @@ fn user(
         || Arc::new(AtomicU64::new(0)),
         |user| user.last_write.clone(),
     );
+    let asks_counts = old.map_or_else(Default::default, |user| user.asks_counts.clone());
     let paid_until = old.map_or_else(Default::default, |user| user.paid_until.clone());
     let proven = old
         .filter(|user| user.config.secret == config.secret)
@@ -301,6 +302,7 @@ fn user(
         proven,
         group,
         last_write,
+        asks_counts,
         paid_until,
         sessions,
         running,

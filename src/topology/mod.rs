@@ -31,7 +31,7 @@ pub use crate::config::{Address, ReadYourWrites, Role};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -227,6 +227,9 @@ pub struct User {
     pub group: usize,
     /// Nanoseconds (CLOCK_MONOTONIC) of the end of the user's last write, over all workers.
     pub last_write: Arc<AtomicU64>,
+    /// A session of this user has asked for ROW_COUNT() or FOUND_ROWS(): new ones, on any worker, keep each statement's
+    /// connection for one more statement.
+    pub asks_counts: Arc<AtomicBool>,
     /// Up to when the user's statements are paid for, if its rate is limited; see `throttle::admit`.
     pub paid_until: Arc<AtomicU64>,
     /// Client connections of this user over all workers; taken at login, not per turn.

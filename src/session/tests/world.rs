@@ -262,6 +262,7 @@ fn user() -> Arc<User> {
         policies: [].into(),
         group: 0,
         last_write: Arc::default(),
+        asks_counts: Arc::default(),
         paid_until: Arc::default(),
         sessions: Arc::new(Budget::new(1000)),
         running: Arc::new(Budget::new(u32::MAX)),
