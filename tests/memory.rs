@@ -129,8 +129,8 @@ fn besieged(proxy: &Proxy, attack: impl FnOnce()) {
     wait_until("no descriptor is left but the pools'", || {
         open_descriptors(pid) <= descriptors + 60
     });
-    // tables keep the places of connections that are gone
-    let kept = if soak() { 20 << 20 } else { 8 << 20 };
+    // tables keep the places of connections that are gone, and the allocator what lies between them
+    let kept = 20 << 20;
     let back = holds_within(common::PATIENCE, || resident_bytes(pid) < before + kept);
     assert!(
         back,
