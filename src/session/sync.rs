@@ -59,6 +59,15 @@ impl Session {
         lease: &mut Lease,
         wanted: &Rc<State>,
     ) -> Result<(), NotReady> {
+        // none cannot be selected again, and what was prepared without one names all of its tables' schemas
+        let kept;
+        let wanted = match (lease.state.schema.as_deref(), &wanted.schema) {
+            (Some(schema), None) => {
+                kept = self.shared.states.intern(wanted.with_schema(schema));
+                &kept
+            }
+            _ => wanted,
+        };
         if Rc::ptr_eq(&lease.state, wanted) {
             return Ok(());
         }
