@@ -333,7 +333,8 @@ fn what_a_function_sets_is_the_clients_alone() {
             let mine = client.query(ask).expect("an answer").value();
             assert_eq!(mine.as_deref(), Some("77"), "{sql}");
             drop(client);
-            let mut next = RawClient::connect(proxy.port);
+            // with the same capabilities, so that it gets the same connection
+            let mut next = RawClient::login(proxy.port, &login).expect("login");
             assert_eq!(next.query(ask).expect("an answer").value(), fresh, "{sql}");
         }
     }
