@@ -1,9 +1,11 @@
 //! Rows of one part that stay here: answers to the proxy's own questions, and rows on their way to another server.
-use super::branch::Event;
+use super::branch::{Branch, Event};
 use super::failure::Failure;
 use super::Scatter;
 use crate::merge::Error;
+use crate::net::{Buf, Socket};
 use crate::wire::column::Column;
+use std::task::{Context, Poll};
 
 /// The rows of all parts, in the order they came.
 #[derive(Debug, Default)]
@@ -13,6 +15,31 @@ pub struct Collected {
     /// Payloads.
     pub rows: Vec<Vec<u8>>,
     pub bytes: usize,
+}
+
+/// One question over one connection, whose deadline bounds it: its rows. After an error what is left of the reply is not
+/// read.
+///
+/// # Errors
+/// The first that went wrong, or more than `limit` bytes.
+pub async fn ask(
+    socket: &Socket,
+    capabilities: u64,
+    bytes: Buf,
+    limit: usize,
+) -> Result<Collected, Failure> {
+    let branch = Branch {
+        socket,
+        capabilities,
+        bytes,
+        silent: 0,
+        parts: vec![0],
+        keep: false,
+    };
+    let mut never = |_: &mut Context<'_>| Poll::Pending;
+    let mut scatter = Scatter::new(vec![branch], None, &mut never, limit);
+    scatter.send();
+    scatter.collect(limit).await
 }
 
 impl Scatter<'_> {

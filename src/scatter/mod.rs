@@ -26,7 +26,7 @@ mod rows;
 mod totals;
 
 pub use branch::{Branch, BranchEnd};
-pub use collect::Collected;
+pub use collect::{ask, Collected};
 pub use describe::{describe, Described};
 pub use failure::Failure;
 pub use output::Output;

@@ -5,15 +5,14 @@
 use super::pins::Pins;
 use super::sync::CLEAR_DIAGNOSTICS;
 use super::{End, Session};
-use crate::backend::{replay_policy, Lease, Replay};
+use crate::backend::{replay_policy, After, Lease, Replay};
 use crate::net::{self, Buf};
 use crate::relay::TurnEnd;
-use crate::scatter::{Branch, Failure, Scatter};
+use crate::scatter::{self, Failure};
 use crate::sniff::{self, Effects, Sniffed, Verb};
 use crate::wire::reply::Change;
 use crate::wire::row::walk_text;
 use crate::wire::{command, error};
-use std::task::Poll;
 
 pub(super) const ABOUT_TRACKING: Effects = Effects::SHOWS_TRACKING.union(Effects::SETS_TRACKING);
 
@@ -44,6 +43,8 @@ impl Session {
             return Ok(());
         };
         let Ok(schema) = ask_schema(lease, self.shared.snapshot().proxy.login_timeout).await else {
+            // what is left of the answer would be taken for the next one
+            lease.after = After::Close;
             return Err(self.tell_and_end(&error::server_lost()));
         };
         let state = self.state.with_schema(&schema);
@@ -132,20 +133,9 @@ impl Session {
 async fn ask_schema(lease: &Lease, limit: std::time::Duration) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     super::sync::frame_query(lease, ASKS_SCHEMA, &mut bytes);
-    let branch = Branch {
-        socket: &lease.socket,
-        capabilities: lease.capabilities,
-        bytes: Buf::from_vec(bytes),
-        silent: 0,
-        parts: vec![0],
-        keep: true,
-    };
-    let mut never = |_: &mut std::task::Context<'_>| Poll::Pending;
-    let mut scatter = Scatter::new(vec![branch], None, &mut never, LONGEST);
     lease.socket.set_deadline(Some(net::now() + limit));
-    scatter.send();
-    let answer = scatter.collect(LONGEST).await?;
-    scatter.finish();
+    let bytes = Buf::from_vec(bytes);
+    let answer = scatter::ask(&lease.socket, lease.capabilities, bytes, LONGEST).await?;
     lease.socket.set_deadline(None);
     let row = answer.rows.first().map(Vec::as_slice).unwrap_or_default();
     let mut spans = Vec::new();

@@ -10,7 +10,7 @@ use crate::net::{self, Buf};
 use crate::plan::{self, Columns, Plan, Planned, Refusal, Request};
 use crate::relay::Command;
 use crate::route;
-use crate::scatter::{Branch, Collected, Failure, Scatter};
+use crate::scatter::{self, Collected, Failure};
 use crate::session::lease::Attempt;
 use crate::session::shared::{Shared, Topology};
 use crate::session::End;
@@ -18,7 +18,6 @@ use crate::sniff::{self, Dialect, Sniffed};
 use crate::topology::Group;
 use crate::wire::{capabilities, error, resultset};
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 /// For the columns of one table, where no session asks.
@@ -332,18 +331,8 @@ pub(super) async fn ask_directly(
     let mut bytes = Vec::new();
     crate::wire::packet::frame(&payload, 0, &mut bytes);
     lease.socket.set_deadline(Some(deadline));
-    let branch = Branch {
-        socket: &lease.socket,
-        capabilities: lease.capabilities,
-        bytes: Buf::from_vec(bytes),
-        silent: 0,
-        parts: vec![0],
-        keep: false,
-    };
-    let mut never = |_: &mut std::task::Context<'_>| Poll::Pending;
-    let mut scatter = Scatter::new(vec![branch], None, &mut never, LONGEST);
-    scatter.send();
-    let answer = scatter.collect(LONGEST).await;
+    let bytes = Buf::from_vec(bytes);
+    let answer = scatter::ask(&lease.socket, lease.capabilities, bytes, LONGEST).await;
     answer.map_err(|why| match why {
         Failure::Refused { error, .. } => format!("{}: {error}", server.address),
         why => format!("{} did not answer: {why:?}", server.address),
