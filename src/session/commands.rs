@@ -44,8 +44,7 @@ impl Session {
                 return Ok(());
             }
         }
-        let policed = !self.user.policies.is_empty() && command.kind() == command::QUERY;
-        if self.pins.contains(Pins::SCHEMA) && (policed || hangs_on_schema(command.kind())) {
+        if self.pins.contains(Pins::SCHEMA) && self.hangs_on_schema(command.kind()) {
             Box::pin(self.learn_schema()).await?;
         }
         if self.shared.has_libraries() {
@@ -228,15 +227,17 @@ impl Session {
         self.tell(error);
         Ok(())
     }
-}
 
-/// Whether a command needs to know which schema is selected: in which a statement is prepared, what a reset keeps.
-fn hangs_on_schema(kind: u8) -> bool {
-    matches!(
-        kind,
-        command::STMT_PREPARE
+    /// Whether a command needs to know which schema is selected: in which a statement is prepared, what a reset keeps,
+    /// which tables a policy is asked about.
+    fn hangs_on_schema(&self, kind: u8) -> bool {
+        match kind {
+            command::QUERY => !self.user.policies.is_empty(),
+            command::STMT_PREPARE
             | command::STMT_EXECUTE
             | command::STMT_BULK_EXECUTE
-            | command::RESET_CONNECTION
-    )
+            | command::RESET_CONNECTION => true,
+            _ => false,
+        }
+    }
 }

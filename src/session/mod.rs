@@ -61,6 +61,7 @@ use shared::Shared;
 use statements::Statements;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -299,10 +300,7 @@ impl Session {
             watch: None,
             _token: who.token,
         };
-        session.counts = session
-            .user
-            .asks_counts
-            .load(std::sync::atomic::Ordering::Relaxed);
+        session.counts = session.user.asks_counts.load(Relaxed);
         session.reads_as_new();
         session.state_changed();
         session.user_changed(&session.shared.snapshot());

@@ -267,24 +267,7 @@ impl Session {
         text_at: usize,
         sql: &[u8],
     ) -> Result<(), Told> {
-        self.take_seat(None);
-        if sniffed.effects.contains(Effects::END_TRANSACTION) {
-            self.end_elsewhere(sniffed.verb).await?;
-            self.take_seat(None);
-        } else if sniffed.effects.contains(Effects::BEGIN) {
-            // commits what is open, on every server
-            self.end_elsewhere(Verb::Commit).await?;
-            self.take_seat(None);
-        } else if self.commits_unseen(&sniffed) {
-            let what = "this statement would commit the open transaction, which also uses other groups: COMMIT or \
-                        ROLLBACK first";
-            return Err(error::own(what).into());
-        } else if matches!(
-            sniffed.verb,
-            Verb::Savepoint | Verb::Release | Verb::Rollback
-        ) {
-            self.savepoint_elsewhere(sql).await?;
-        }
+        self.before_home(&sniffed, sql).await?;
         self.note_last(Last::Home);
         let mut sniffed = sniffed;
         if self.in_open_transaction() {
