@@ -5,7 +5,7 @@ use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::net::Buf;
 use crate::relay::Command;
-use crate::sniff::lexer::library::library_command;
+use crate::sniff::library::library_command;
 use crate::sniff::{self, Access, Effects, Sniffed, Verb};
 use crate::topology::accounts::Changing;
 use crate::topology::DefaultsChanging;

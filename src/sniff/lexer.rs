@@ -5,9 +5,6 @@
 //! statement is not proven to read.
 
 mod comments;
-/// Commands whose names are read from the bytes behind the first tokens.
-pub(crate) mod library;
-
 use super::types::{Dialect, Hint};
 use super::words::{self, Entry};
 use memchr::{memchr, memchr2};

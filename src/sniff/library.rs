@@ -3,8 +3,8 @@
 //!
 //! A name is text in quotes of any kind, or bare up to the next space, quote, semicolon or comment. Everything that a server
 //! could make sense of (`SELECT library FROM books`) is left to it.
-use super::{Kind, Lexer, Token};
-use crate::sniff::{Dialect, Effects, Sniffed, Verb};
+use super::lexer::{Kind, Lexer, Token};
+use super::types::{Dialect, Effects, Sniffed, Verb};
 
 /// Such a command, its names without quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,6 +17,7 @@ mod facts;
 mod kill;
 /// Tokens, for those who need more of a statement than [`Sniffed`]: one lexer decides what is a name everywhere.
 pub(crate) mod lexer;
+pub(crate) mod library;
 mod literal;
 mod lock_word;
 mod memo;
