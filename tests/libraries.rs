@@ -9,6 +9,7 @@ mod common;
 
 use common::mysql_pair::MysqlPair;
 use common::proxy::ProxyConfig;
+use common::several::Servers;
 use common::{code, needs, rows, scalar, try_rows, wait_until, Cluster, Proxy};
 use common::{Login, RawClient};
 use mysql::prelude::Queryable;
@@ -20,11 +21,6 @@ use tempfile::TempDir;
 
 /// Servers of the libraries main (two), second and third.
 const NAMES: [&str; 4] = ["main", "main-next", "second", "third"];
-
-enum Servers {
-    MariaDb(Vec<Cluster>),
-    MySql(MysqlPair),
-}
 
 struct World {
     servers: Servers,
@@ -102,22 +98,6 @@ impl World {
         self.proxy.signal("KILL");
         wait_until("the proxy is dead", || !self.proxy.is_alive());
         self.proxy = self.config.start();
-    }
-}
-
-impl Servers {
-    fn port(&self, at: usize) -> u16 {
-        match self {
-            Servers::MariaDb(clusters) => clusters[at].primary().port,
-            Servers::MySql(servers) => servers.ports[at],
-        }
-    }
-
-    fn run(&self, at: usize, statements: &[&str]) {
-        match self {
-            Servers::MariaDb(clusters) => clusters[at].primary().run(statements),
-            Servers::MySql(servers) => servers.run(at, statements),
-        }
     }
 }
 

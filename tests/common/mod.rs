@@ -20,6 +20,7 @@ pub mod random;
 pub mod raw;
 pub mod reply;
 pub mod server;
+pub mod several;
 pub mod tls;
 
 use std::io::Write;

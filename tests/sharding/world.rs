@@ -1,6 +1,7 @@
 //! Umpire over two groups with four shards, and one plain server with the same rows.
 use crate::common::mysql_pair::MysqlPair;
 use crate::common::proxy::ProxyConfig;
+use crate::common::several::Servers;
 use crate::common::{self, cluster, Cluster, Proxy};
 use mysql::prelude::Queryable;
 use mysql::Conn;
@@ -37,11 +38,6 @@ const TABLES: [(&str, &str); 5] = [
     ("r", RANGED),
     ("b", BROADCAST),
 ];
-
-enum Servers {
-    MariaDb(Vec<Cluster>),
-    MySql(MysqlPair),
-}
 
 pub struct World {
     servers: Servers,
@@ -185,31 +181,6 @@ impl World {
 }
 
 impl Servers {
-    fn port(&self, at: usize) -> u16 {
-        match self {
-            Servers::MariaDb(clusters) => clusters[at].primary().port,
-            Servers::MySql(servers) => servers.ports[at],
-        }
-    }
-
-    fn run(&self, at: usize, statements: &[&str]) {
-        match self {
-            Servers::MariaDb(clusters) => clusters[at].primary().run(statements),
-            Servers::MySql(servers) => servers.run(at, statements),
-        }
-    }
-
-    fn root(&self, at: usize) -> mysql::Conn {
-        match self {
-            Servers::MariaDb(clusters) => clusters[at].primary().root(),
-            Servers::MySql(servers) => servers.try_root(at).expect("root"),
-        }
-    }
-
-    fn ask(&self, at: usize, sql: &str) -> String {
-        common::scalar(&mut self.root(at), sql)
-    }
-
     /// The tables of one server.
     fn create(&self, at: usize) {
         let newest = match self {
