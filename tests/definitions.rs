@@ -5,6 +5,8 @@
     reason = "tests block"
 )]
 
+#[path = "definitions/catalogue.rs"]
+mod catalogue;
 #[path = "definitions/changes.rs"]
 mod changes;
 mod common;

@@ -130,7 +130,7 @@ impl Tokens {
         token.is_some_and(|t| t.kind == Kind::Word && t.text.eq_ignore_ascii_case(word))
     }
 
-    fn mark(&self, at: usize, mark: u8) -> bool {
+    pub fn mark(&self, at: usize, mark: u8) -> bool {
         self.list
             .get(at)
             .is_some_and(|t| t.kind == Kind::Mark(mark))

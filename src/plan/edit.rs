@@ -1,8 +1,11 @@
 //! The client's text with a few spans replaced.
-use super::ast::Span;
+use super::ast::{ExprKind, Item, Span, Term};
 use super::bind::Bound;
 use super::types::Part;
 use crate::topology::shards::Shard;
+
+/// Characters of a column's name that a server takes.
+const LONGEST_LABEL: usize = 255;
 
 /// One piece of new text.
 pub(super) enum Piece {
@@ -59,6 +62,8 @@ impl Bound<'_> {
     pub fn part(&self, shard: (usize, usize), names: &[NewName<'_>], mut edits: Vec<Edit>) -> Part {
         // an alias comes before what is put in at the same place
         let mut all = self.renames(names);
+        let labels = self.labels(all.iter().chain(&edits));
+        all.extend(labels);
         all.append(&mut edits);
         let (sql, parameters) = self.render((0, self.request.sql.len()), all, names);
         let (group, shard) = shard;
@@ -68,6 +73,40 @@ impl Bound<'_> {
             sql,
             parameters,
         }
+    }
+
+    /// The names of the result's columns that would be named after a text which changes.
+    fn labels<'e>(&self, edits: impl Iterator<Item = &'e Edit>) -> Vec<Edit> {
+        let query = self.query().and_then(|query| query.parts.first());
+        let Some(Term::Select(select)) = query else {
+            return Vec::new();
+        };
+        let spans: Vec<Span> = edits.map(|edit| edit.span).collect();
+        let named = |item: &Item| {
+            let expr = item.expr.as_ref().filter(|_| item.alias.is_none())?;
+            let inside = |span: &Span| {
+                expr.span.0 <= span.0 && span.1 <= expr.span.1 && span.0 < expr.span.1
+            };
+            if matches!(expr.kind, ExprKind::Column(_)) || !spans.iter().any(inside) {
+                return None;
+            }
+            let text = self.request.sql.get(expr.span.0..expr.span.1)?;
+            if text
+                .iter()
+                .any(|byte| matches!(byte, b'0'..=b'9' | b'\'' | b'"'))
+            {
+                // the name has the literals in it
+                self.seen.vary();
+            }
+            let name: String = std::str::from_utf8(text)
+                .ok()?
+                .chars()
+                .take(LONGEST_LABEL)
+                .collect();
+            let alias = format!(" AS {}", quoted(name.trim_end()));
+            Some(Edit::replace((expr.span.1, expr.span.1), alias))
+        };
+        select.items.iter().filter_map(named).collect()
     }
 
     /// The span's text with the edits in it, which are applied in the order of their places.

@@ -249,7 +249,7 @@ impl Bound<'_> {
     }
 
     /// Every name in the statement, in lower case: more columns than needed do no harm.
-    fn names_used(&self) -> HashSet<String> {
+    pub fn names_used(&self) -> HashSet<String> {
         let mut lexer = Lexer::new(self.request.sql, self.request.dialect);
         let mut names = HashSet::new();
         loop {
@@ -266,7 +266,7 @@ impl Bound<'_> {
     }
 
     /// `*` as a list of columns, and NATURAL joins, whose columns nobody names.
-    fn reads_all(&self) -> bool {
+    pub fn reads_all(&self) -> bool {
         const BEFORE: [&[u8]; 12] = [
             b"select",
             b"all",
@@ -318,7 +318,7 @@ fn wanted<'c>(columns: &'c Columns, names: &HashSet<String>, all: bool) -> Vec<&
     }
 }
 
-fn create(name: &str, columns: &[&Column]) -> Vec<u8> {
+pub(super) fn create(name: &str, columns: &[&Column]) -> Vec<u8> {
     let column = |c: &&Column| {
         // a first TIMESTAMP NOT NULL gets defaults of its own that strict modes refuse
         let is_timestamp = c.definition.to_ascii_lowercase().starts_with("timestamp");
@@ -352,7 +352,7 @@ fn is_literal(expr: &Expr) -> bool {
 }
 
 /// The WHERE of a block that is not in an expression: of the outermost query, a derived table, a CTE.
-fn filter_of(query: &Query, block: usize) -> Option<&Expr> {
+pub(super) fn filter_of(query: &Query, block: usize) -> Option<&Expr> {
     let of_cte = query.ctes.iter().find_map(|cte| filter_of(cte, block));
     of_cte.or_else(|| {
         query.parts.iter().find_map(|part| match part {

@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text between the quotes. None: an escape whose result is no plain text.
-    fn unescape(&self, span: Span) -> Option<Vec<u8>> {
+    pub fn unescape(&self, span: Span) -> Option<Vec<u8>> {
         let literal = self.text(span);
         let quote = *literal.first()?;
         let inner = literal.get(1..literal.len().checked_sub(1)?)?;

@@ -12,7 +12,8 @@ pub fn concerns(sql: &[u8], schema: Option<&str>, map: &ShardMap, dialect: Diale
     if map.is_empty() {
         return false;
     }
-    if schema.is_some_and(|schema| map.database(schema).is_some()) {
+    let is_catalogue = |schema: &str| schema.eq_ignore_ascii_case("information_schema");
+    if schema.is_some_and(|schema| map.database(schema).is_some() || is_catalogue(schema)) {
         return true;
     }
     let mut lexer = Lexer::new(sql, dialect);
@@ -26,9 +27,10 @@ pub fn concerns(sql: &[u8], schema: Option<&str>, map: &ShardMap, dialect: Diale
             Kind::Word => {
                 let word = lexer.bytes(&token);
                 prepares |= is_prepare(word);
-                // SHOW TABLES lists tables with a rule without naming one
+                // SHOW TABLES and its kin list tables with a rule without naming one
+                const LISTS: [&[u8]; 3] = [b"tables", b"status", b"triggers"];
                 let shows = *shows.get_or_insert_with(|| word.eq_ignore_ascii_case(b"show"));
-                if shows && word.eq_ignore_ascii_case(b"tables") {
+                if shows && LISTS.iter().any(|list| word.eq_ignore_ascii_case(list)) {
                     return true;
                 }
             }

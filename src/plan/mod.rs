@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `mention.rs` | names that may be tables with a rule, token by token |
 //! | `parse/`, `ast.rs` | text → structure; every part knows its place in the text |
+//! | `catalogue.rs` | information_schema without shards' names |
 //! | `bind.rs`, `columns.rs` | names → tables, columns, keys |
 //! | `literal.rs`, `locate.rs` | conditions → shards; which tables meet in a shard |
 //! | `select.rs`, `shape.rs` | what the simple merge answers exactly |
@@ -25,6 +26,7 @@
 mod ast;
 mod bind;
 mod cache;
+mod catalogue;
 mod columns;
 mod ddl;
 mod edit;

@@ -1,6 +1,7 @@
 //! One statement → its plan: read, bind, locate, split.
 use super::ast::{Facts, Statement};
 use super::bind::{shown, Bound, Place, Stop};
+use super::catalogue;
 use super::ddl;
 use super::edit::{Edit, NewName};
 use super::explained;
@@ -34,6 +35,11 @@ pub(super) fn plan_noting(
         Err(unread) => return unread_statement(request, unread),
     };
     let mut bound = Bound::new(request, &parsed)?;
+    match bound.catalogue() {
+        Ok(None) => {}
+        Ok(Some(planned)) | Err(Stop::Answer(planned)) => return Ok(*planned),
+        Err(Stop::Refused(refusal)) => return Err(refusal),
+    }
     match bound.plan() {
         Ok(planned) => {
             noted(&bound, &planned);
@@ -46,6 +52,9 @@ pub(super) fn plan_noting(
 
 /// Statements that are not parsed: those that name only whole tables pass through.
 fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
+    if let Some(planned) = catalogue::listed(request)? {
+        return Ok(planned);
+    }
     if let Some(plan) = show::plan(request)? {
         return Ok(Planned::Plan(plan));
     }
@@ -70,6 +79,9 @@ fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
         );
         return Err(Refusal::new(message));
     }
+    if !matches!(verb, "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN") {
+        catalogue::check_unread(request, verb)?;
+    }
     if verb == "USE" {
         let name = mention::last_name(request);
         let group = name.and_then(|name| request.map.database(&name));
@@ -86,6 +98,7 @@ fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
 fn unread_statement(request: &Request<'_>, unread: Unread) -> Result<Planned, Refusal> {
     let places = mention::places(request)?;
     let Some(shown) = ruled(request, &places) else {
+        catalogue::check_unread(request, &mention::verb(request))?;
         return Ok(Planned::Whole {
             group: one_group(request, &places)?,
         });

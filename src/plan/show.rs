@@ -51,14 +51,26 @@ pub(super) fn plan(request: &Request<'_>) -> Result<Option<Plan>, Refusal> {
         sql,
         parameters: Vec::new(),
     };
-    if !renames || copy.table == table.name {
+    let others = renamed_on(request, copy.group);
+    if !renames || others.is_empty() {
         return Ok(Some(Plan::Single(part)));
     }
     Ok(Some(Plan::Shown(Shown {
         part,
         was: copy.table.clone(),
         is: table.name.clone(),
+        others,
     })))
+}
+
+/// The group's shards that are called otherwise than their tables.
+fn renamed_on(request: &Request<'_>, group: usize) -> Vec<(String, String)> {
+    let tables = request.map.tables().iter();
+    let copies = tables.flat_map(|table| copies_of(table).iter().map(move |copy| (copy, table)));
+    copies
+        .filter(|(copy, table)| copy.group == group && copy.table != table.name)
+        .map(|(copy, table)| (copy.table.clone(), table.name.clone()))
+        .collect()
 }
 
 /// The table of a DESCRIBE, SHOW COLUMNS, SHOW INDEX or SHOW CREATE TABLE, and whether its name is in the answer.
@@ -116,15 +128,16 @@ fn tables(request: &Request<'_>, tokens: &Tokens) -> Option<Plan> {
         true => (tokens.identifier(at + 2)?.text.as_str(), at + 3),
         false => (request.schema?, at + 1),
     };
+    let group = request.map.database(schema).unwrap_or(request.home);
     let of_schema = |table: &&Table| {
-        let elsewhere = !matches!(table.kind, shards::Kind::Placed(_));
-        table.schema == schema && elsewhere
+        let here = matches!(table.kind, shards::Kind::Placed(of) if of == group);
+        table.schema == schema && !here
     };
     let ruled: Vec<&Table> = request.map.tables().iter().filter(of_schema).collect();
-    let group = request.map.database(schema).unwrap_or(request.home);
     let here = |copy: &&shards::Shard| copy.group == group && copy.schema == schema;
     let all = request.map.tables().iter().flat_map(copies_of).filter(here);
-    let hidden: Vec<&str> = all.map(|copy| copy.table.as_str()).collect();
+    let mut hidden: Vec<&str> = all.map(|copy| copy.table.as_str()).collect();
+    hidden.extend(ruled.iter().map(|table| table.name.as_str()));
     if ruled.is_empty() && hidden.is_empty() {
         return None;
     }
@@ -182,10 +195,10 @@ fn tables(request: &Request<'_>, tokens: &Tokens) -> Option<Plan> {
 }
 
 /// Where LIKE or WHERE stands in the text, and which of both.
-type Filter = (usize, usize, bool);
+pub(super) type Filter = (usize, usize, bool);
 
 /// The pattern of LIKE and the place of the filter. None: something else is there.
-fn filter(
+pub(super) fn filter(
     request: &Request<'_>,
     tokens: &Tokens,
     at: usize,

@@ -101,6 +101,19 @@ fn columns(schema: &str, table: &str) -> Option<Rc<Columns>> {
         ("shop", "stamps") => "id bigint auto_increment\nwhat varchar(20) utf8mb4_general_ci",
         ("shop", "numbers") => "n bigint\nv int",
         ("shop", "log") => "id int\ntext varchar(100) utf8mb4_general_ci",
+        ("information_schema", "TABLES") => {
+            "TABLE_SCHEMA varchar(64) utf8mb3_general_ci\nTABLE_NAME varchar(64) utf8mb3_general_ci\nENGINE varchar(64) \
+             utf8mb3_general_ci\nTABLE_ROWS bigint\nAVG_ROW_LENGTH bigint\nDATA_LENGTH bigint\nCHECK_TIME datetime"
+        }
+        ("information_schema", "KEY_COLUMN_USAGE") => {
+            "CONSTRAINT_NAME varchar(64) utf8mb3_general_ci\nTABLE_SCHEMA varchar(64) utf8mb3_general_ci\nTABLE_NAME \
+             varchar(64) utf8mb3_general_ci\nREFERENCED_TABLE_SCHEMA varchar(64) utf8mb3_general_ci\n\
+             REFERENCED_TABLE_NAME varchar(64) utf8mb3_general_ci"
+        }
+        ("information_schema", "COLUMNS") => {
+            "TABLE_SCHEMA varchar(64) utf8mb3_general_ci\nTABLE_NAME varchar(64) utf8mb3_general_ci\nCOLUMN_NAME varchar(64) \
+             utf8mb3_general_ci"
+        }
         ("shop", "users") => "id int\nname varchar(100) utf8mb4_general_ci",
         _ => return None,
     };
@@ -190,6 +203,11 @@ fn golden_writes() {
 #[test]
 fn golden_placed() {
     golden("placed");
+}
+
+#[test]
+fn golden_catalogue() {
+    golden("catalogue");
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub struct Shown {
     /// The shard's table, which stands in the answer's values, and the name that takes its place.
     pub was: String,
     pub is: String,
+    /// Such names of all tables on the shard's server, which its definition may refer to.
+    pub others: Vec<(String, String)>,
 }
 
 /// A change of tables' definitions. It is kept as a job, so that what some shards lack can be done later.

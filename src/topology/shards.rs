@@ -9,6 +9,9 @@ use crate::config::{self, ListValue, Rule, Span};
 pub use crate::config::{Ids, Method, Origin, Period};
 use std::collections::HashMap;
 
+/// What it tells of tables depends on every rule.
+const CATALOGUE: &str = "information_schema";
+
 /// Per process; immutable; groups are indices in [`super::Snapshot::groups`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShardMap {
@@ -66,6 +69,7 @@ impl ShardMap {
         for database in &config.databases {
             if let Some(group) = group(&database.group) {
                 map.filter.add(&database.name);
+                map.filter.add(CATALOGUE);
                 map.databases.insert(database.name.clone(), group);
             }
         }
@@ -89,6 +93,7 @@ impl ShardMap {
         };
         self.rules.push(table.clone());
         self.filter.add(&table.name);
+        self.filter.add(CATALOGUE);
         let folded = (table.schema.to_lowercase(), table.name.to_lowercase());
         self.by_name.insert(folded, self.tables.len());
         self.tables.push(Table {
@@ -114,6 +119,13 @@ impl ShardMap {
     /// The group on which a whole database is placed.
     pub fn database(&self, name: &str) -> Option<usize> {
         self.databases.get(name).copied()
+    }
+
+    /// The placed databases with their groups.
+    pub fn databases(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.databases
+            .iter()
+            .map(|(name, group)| (name.as_str(), *group))
     }
 
     /// The rule of a table, and whether the name is written as configured; names that differ only in case are one

@@ -69,8 +69,13 @@ impl World {
 
     /// None, said loudly, where MySQL cannot be had.
     pub fn mysql() -> Option<World> {
+        World::mysql_with("")
+    }
+
+    /// As [`World::mysql`], with further sections of the configuration.
+    pub fn mysql_with(more: &str) -> Option<World> {
         let servers = MysqlPair::apart(SERVERS)?;
-        Some(World::on(Servers::MySql(servers), "", ""))
+        Some(World::on(Servers::MySql(servers), "", more))
     }
 
     fn on(servers: Servers, proxy: &str, more: &str) -> World {

@@ -369,8 +369,8 @@ SELECT id, (SELECT MAX(qty) FROM items i WHERE i.customer_id = orders.customer_i
 -- table: orders: mod of customer_id over 4 shards; conditions on customer_id leave [1, 2]
 -- pushed down: WHERE; joins (equal keys are in one shard)
 -- plan: fan-out: 2 shards run at once
--- shard 1 on s0: SELECT id, (SELECT MAX(qty) FROM `items_1` i WHERE i.customer_id = orders.customer_id) FROM `orders_1` AS `orders` WHERE customer_id IN (1)
--- shard 2 on s1: SELECT id, (SELECT MAX(qty) FROM `items_2` i WHERE i.customer_id = orders.customer_id) FROM `orders_2` AS `orders` WHERE customer_id IN (2)
+-- shard 1 on s0: SELECT id, (SELECT MAX(qty) FROM `items_1` i WHERE i.customer_id = orders.customer_id) AS `(SELECT MAX(qty) FROM items i WHERE i.customer_id = orders.customer_id)` FROM `orders_1` AS `orders` WHERE customer_id IN (1)
+-- shard 2 on s1: SELECT id, (SELECT MAX(qty) FROM `items_2` i WHERE i.customer_id = orders.customer_id) AS `(SELECT MAX(qty) FROM items i WHERE i.customer_id = orders.customer_id)` FROM `orders_2` AS `orders` WHERE customer_id IN (2)
 -- merge: rows as they come
 SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM items WHERE qty > 3);
 -- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out

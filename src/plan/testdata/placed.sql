@@ -61,17 +61,17 @@ SHOW CREATE TABLE orders;
 -- plan: shown: one shard's answer, under the table's name
 -- shard 0 on s0: SHOW CREATE TABLE `shop`.`orders_0`
 SHOW CREATE TABLE countries;
--- plan: single: one shard's answer is the client's
+-- plan: shown: one shard's answer, under the table's name
 -- shard 0 on s0: SHOW CREATE TABLE `shop`.`countries`
 SHOW TABLES;
 -- plan: single: one shard's answer is the client's
--- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets' UNION SELECT 'stamps') AS umpire_tables ORDER BY 1
+-- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME NOT IN ('log', 'orders', 'items', 'countries', 'visits', 'accounts', 'people', 'swedes', 'numbers', 'tickets', 'stamps') UNION SELECT 'log' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets' UNION SELECT 'stamps') AS umpire_tables ORDER BY 1
 SHOW FULL TABLES FROM shop LIKE 'or%';
 -- plan: single: one shard's answer is the client's
--- shard 0 on home: SELECT `Tables_in_shop (or%)`, Table_type FROM (SELECT TABLE_NAME AS `Tables_in_shop (or%)`, TABLE_TYPE AS Table_type FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders', 'BASE TABLE' UNION SELECT 'items', 'BASE TABLE' UNION SELECT 'countries', 'BASE TABLE' UNION SELECT 'visits', 'BASE TABLE' UNION SELECT 'accounts', 'BASE TABLE' UNION SELECT 'people', 'BASE TABLE' UNION SELECT 'swedes', 'BASE TABLE' UNION SELECT 'numbers', 'BASE TABLE' UNION SELECT 'tickets', 'BASE TABLE' UNION SELECT 'stamps', 'BASE TABLE') AS umpire_tables WHERE `Tables_in_shop (or%)` LIKE 'or%' ORDER BY 1
+-- shard 0 on home: SELECT `Tables_in_shop (or%)`, Table_type FROM (SELECT TABLE_NAME AS `Tables_in_shop (or%)`, TABLE_TYPE AS Table_type FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME NOT IN ('log', 'orders', 'items', 'countries', 'visits', 'accounts', 'people', 'swedes', 'numbers', 'tickets', 'stamps') UNION SELECT 'log', 'BASE TABLE' UNION SELECT 'orders', 'BASE TABLE' UNION SELECT 'items', 'BASE TABLE' UNION SELECT 'countries', 'BASE TABLE' UNION SELECT 'visits', 'BASE TABLE' UNION SELECT 'accounts', 'BASE TABLE' UNION SELECT 'people', 'BASE TABLE' UNION SELECT 'swedes', 'BASE TABLE' UNION SELECT 'numbers', 'BASE TABLE' UNION SELECT 'tickets', 'BASE TABLE' UNION SELECT 'stamps', 'BASE TABLE') AS umpire_tables WHERE `Tables_in_shop (or%)` LIKE 'or%' ORDER BY 1
 SHOW TABLES WHERE Tables_in_shop <> 'x';
 -- plan: single: one shard's answer is the client's
--- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets' UNION SELECT 'stamps') AS umpire_tables WHERE Tables_in_shop <> 'x' ORDER BY 1
+-- shard 0 on home: SELECT `Tables_in_shop` FROM (SELECT TABLE_NAME AS `Tables_in_shop` FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME NOT IN ('log', 'orders', 'items', 'countries', 'visits', 'accounts', 'people', 'swedes', 'numbers', 'tickets', 'stamps') UNION SELECT 'log' UNION SELECT 'orders' UNION SELECT 'items' UNION SELECT 'countries' UNION SELECT 'visits' UNION SELECT 'accounts' UNION SELECT 'people' UNION SELECT 'swedes' UNION SELECT 'numbers' UNION SELECT 'tickets' UNION SELECT 'stamps') AS umpire_tables WHERE Tables_in_shop <> 'x' ORDER BY 1
 SHOW TABLES FROM other;
 -- plan: whole: no sharded table is named, the statement passes through unparsed
 -- group: home

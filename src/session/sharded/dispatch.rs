@@ -158,7 +158,7 @@ impl Session {
                 self.fanout(&fanout, sniffed, None).await
             }
             Planned::Plan(Plan::Gather(gather)) => self.gather(&gather, sniffed, None).await,
-            Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed).await,
+            Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed, None).await,
             Planned::Plan(Plan::Definition(definition)) => {
                 self.define(&definition, &sql, sniffed).await
             }

@@ -117,10 +117,7 @@ impl Session {
                 let part = part.ok_or_else(|| error::own("a plan without parts"))?;
                 (part.group, part.sql, hidden)
             }
-            Planned::Plan(Plan::Shown(_)) => {
-                let what = "SHOW of a sharded table cannot be prepared: send it as text";
-                return Err(error::own(what).into());
-            }
+            Planned::Plan(Plan::Shown(shown)) => (shown.part.group, shown.part.sql, 0),
             // a server looks at it when it is executed, and so does the planner
             Planned::Plan(Plan::Definition(_)) => {
                 return self.tell_prepared(text, sniffed, parameters, Vec::new());
@@ -325,7 +322,7 @@ impl Session {
             Planned::Plan(Plan::Fanout(fanout)) => {
                 self.fanout(&fanout, sniffed, Some(binding)).await
             }
-            Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed).await,
+            Planned::Plan(Plan::Shown(shown)) => self.show(&shown, sniffed, Some(binding)).await,
             Planned::Plan(Plan::Definition(definition)) => {
                 self.define(&definition, text, sniffed).await
             }

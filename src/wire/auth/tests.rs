@@ -45,7 +45,7 @@ fn a_wrong_or_empty_native_response_is_refused() {
     let right = native::respond(b"right", &scramble);
     assert_eq!(native::verify(&right, &new_scramble(), &stage2), None);
     assert_eq!(native::verify(&right[..19], &scramble, &stage2), None);
-    assert_eq!(native::respond(b"", &scramble), []);
+    assert!(native::respond(b"", &scramble).is_empty());
 }
 
 #[test]
