@@ -77,10 +77,14 @@ impl Server {
     /// Starts the process; for a server that was killed or stopped. Same port, same data.
     pub fn launch(&self) {
         let (port, id) = (self.port.to_string(), self.id.to_string());
+        // a server that starts removes all temporary tables that it finds, another's too
+        let temporary = self.dir.join("tmp");
+        std::fs::create_dir_all(&temporary).expect("a folder");
         let child = process::spawn(&mariadbd(), |command| {
             command
                 .args(SMALL)
                 .arg(format!("--datadir={}", self.dir.join("data").display()))
+                .arg(format!("--tmpdir={}", temporary.display()))
                 .arg(format!("--socket={}", self.socket.display()))
                 .arg(format!("--pid-file={}", self.dir.join("pid").display()))
                 .arg(format!(

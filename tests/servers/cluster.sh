@@ -68,9 +68,10 @@ mariadb_template() {
 
 launch_mariadb() { # I PORT
   local i=$1 d=$DIR/$1
-  mkdir -p "$d"; cp -a --reflink=auto "$DIR/template" "$d/data"
+  mkdir -p "$d/tmp"; cp -a --reflink=auto "$DIR/template" "$d/data"
+  # a server that starts removes all temporary tables that it finds, another's too
   # shellcheck disable=SC2086
-  mariadbd --no-defaults --user="$(id -un)" --datadir="$d/data" --port=$(($2 + i)) --bind-address=127.0.0.1 \
+  mariadbd --no-defaults --user="$(id -un)" --datadir="$d/data" --tmpdir="$d/tmp" --port=$(($2 + i)) --bind-address=127.0.0.1 \
     --socket="$d/sock" --pid-file="$d/server.pid" --log-error="$d/error.log" --server-id=$((i + 1)) \
     --log-bin=bin --relay-log=relay --log-slave-updates --gtid-strict-mode=ON --binlog-format=ROW \
     --skip-name-resolve --max-connections=1200 --max-allowed-packet=64M --max-prepared-stmt-count=100000 \
