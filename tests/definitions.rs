@@ -44,10 +44,25 @@ fn having(world: &World, table: &str, column: &str) -> Vec<String> {
 fn a_definition_changes_on_every_shard_or_can_be_resumed_where_it_is_missing() {
     needs!(the_proxy);
     let (_folder, section) = store();
-    let mut world = World::with(&format!(
+    definitions(World::with(&format!(
         "\n{section}{}",
         sharded("tickets", "owner", "hash")
-    ));
+    )));
+}
+
+#[test]
+fn a_definition_changes_on_every_shard_of_mysql_or_can_be_resumed_where_it_is_missing() {
+    needs!(the_proxy);
+    let (_folder, section) = store();
+    if let Some(world) = World::mysql_with(&format!(
+        "\n{section}{}",
+        sharded("tickets", "owner", "hash")
+    )) {
+        definitions(world);
+    }
+}
+
+fn definitions(mut world: World) {
     let mut client = world.umpire();
     let create = "CREATE TABLE tickets (id BIGINT AUTO_INCREMENT, owner INT NOT NULL, what VARCHAR(20), PRIMARY KEY (id, owner))";
     client.query_drop(create).expect("created on every shard");
@@ -62,6 +77,14 @@ fn a_definition_changes_on_every_shard_or_can_be_resumed_where_it_is_missing() {
     client
         .query_drop("CREATE INDEX by_first ON tickets (first)")
         .expect("indexed");
+    client
+        .query_drop("DROP INDEX what ON app.tickets")
+        .expect("without that index");
+    let indexes = rows(
+        &mut client,
+        "SHOW INDEX FROM tickets WHERE Key_name <> 'PRIMARY'",
+    );
+    assert_eq!(indexes.len(), 1, "{indexes:?}");
     assert_eq!(
         rows(&mut client, "SELECT COUNT(first), COUNT(*) FROM tickets"),
         [["0", "3"]]

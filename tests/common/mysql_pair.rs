@@ -7,14 +7,14 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use tempfile::TempDir;
 
 pub struct MysqlPair {
     /// Primary (server id 1), replica (server id 2).
     pub ports: Vec<u16>,
     sockets: Vec<PathBuf>,
-    children: Vec<Child>,
+    children: Mutex<Vec<Child>>,
     _dir: TempDir,
 }
 
@@ -42,17 +42,19 @@ impl MysqlPair {
 
     fn start_apart(cache: &Path, count: usize) -> MysqlPair {
         let dir = run_folder();
-        let mut servers = MysqlPair {
+        let servers = MysqlPair {
             ports: (0..count).map(|_| free_port()).collect(),
             sockets: (1..=count)
                 .map(|n| dir.path().join(format!("s{n}")))
                 .collect(),
-            children: Vec::new(),
+            children: Mutex::default(),
             _dir: dir,
         };
         for at in 0..count {
+            let data = servers.sockets[at].with_extension("data");
+            server::copy_tree(&cache.join("data"), &data);
             let child = servers.launch(cache, at);
-            servers.children.push(child);
+            servers.children.lock().expect("not poisoned").push(child);
         }
         for at in 0..count {
             wait_until("mysqld answers", || servers.try_root(at).is_ok());
@@ -74,7 +76,6 @@ impl MysqlPair {
 
     fn launch(&self, cache: &Path, at: usize) -> Child {
         let data = self.sockets[at].with_extension("data");
-        server::copy_tree(&cache.join("data"), &data);
         let options = std::fs::read_to_string(cache.join("options")).expect("the cache is whole");
         let program = cache.join("bin/mysqld");
         process::spawn(&program.to_string_lossy(), |command| {
@@ -101,6 +102,20 @@ impl MysqlPair {
                 .stderr(Stdio::null());
         })
         .expect("mysqld starts")
+    }
+
+    /// SIGKILL.
+    pub fn kill(&self, at: usize) {
+        let mut children = self.children.lock().expect("not poisoned");
+        children[at].kill().expect("it runs");
+        children[at].wait().expect("it ran");
+    }
+
+    /// Ends [`MysqlPair::kill`]: same port, same data.
+    pub fn start_again(&self, at: usize) {
+        let child = self.launch(&cache().expect("it ran"), at);
+        self.children.lock().expect("not poisoned")[at] = child;
+        wait_until("mysqld answers", || self.try_root(at).is_ok());
     }
 
     /// MySQL's own command-line client.
@@ -144,7 +159,8 @@ impl MysqlPair {
 
 impl Drop for MysqlPair {
     fn drop(&mut self) {
-        for child in &mut self.children {
+        let children = self.children.get_mut().into_iter().flatten();
+        for child in children {
             child.kill().ok();
             child.wait().ok();
         }

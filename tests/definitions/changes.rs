@@ -19,7 +19,20 @@ fn rules(world: &World) -> Vec<String> {
 fn a_rule_follows_its_renamed_table_and_goes_with_the_last_shard_whatever_dies_in_between() {
     needs!(the_proxy);
     let (_folder, section) = store();
-    let mut world = World::with(&format!("\n{section}"));
+    renames(World::with(&format!("\n{section}")));
+}
+
+#[test]
+fn on_mysql_too_a_rule_follows_its_renamed_table_and_goes_with_the_last_shard_whatever_dies_in_between(
+) {
+    needs!(the_proxy);
+    let (_folder, section) = store();
+    if let Some(world) = World::mysql_with(&format!("\n{section}")) {
+        renames(world);
+    }
+}
+
+fn renames(mut world: World) {
     let mut client = world.umpire();
     client
         .query_drop(format!("{RULE} CREATE TABLE orders {COLUMNS}"))

@@ -94,7 +94,19 @@ const WRONG: &[(&str, &str)] = &[
 fn a_rule_in_a_comment_is_kept_and_known_to_all_before_the_ok_or_nothing_is_created() {
     needs!(the_proxy);
     let (_folder, section) = store();
-    let mut world = World::with(&format!("\n{section}"));
+    comments(World::with(&format!("\n{section}")));
+}
+
+#[test]
+fn on_mysql_too_a_rule_in_a_comment_is_kept_and_known_to_all_before_the_ok_or_nothing_is_created() {
+    needs!(the_proxy);
+    let (_folder, section) = store();
+    if let Some(world) = World::mysql_with(&format!("\n{section}")) {
+        comments(world);
+    }
+}
+
+fn comments(mut world: World) {
     let mut client = world.umpire();
     for (rule, words) in WRONG {
         let sql = format!("/* umpire: {rule} */ CREATE TABLE wrong {COLUMNS}");

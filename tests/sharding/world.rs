@@ -111,18 +111,22 @@ impl World {
         self.proxy = self.config.start();
     }
 
-    /// SIGKILL to the server of a group; MariaDB only.
+    /// SIGKILL to the server of a group.
     pub fn kill_server(&self, group: usize) {
-        if let Servers::MariaDb(clusters) = &self.servers {
-            clusters[group].primary().kill();
+        match &self.servers {
+            Servers::MariaDb(clusters) => clusters[group].primary().kill(),
+            Servers::MySql(servers) => servers.kill(group),
         }
     }
 
     /// Ends [`World::kill_server`].
     pub fn start_server(&self, group: usize) {
-        if let Servers::MariaDb(clusters) = &self.servers {
-            clusters[group].primary().launch();
-            clusters[group].primary().wait_until_up();
+        match &self.servers {
+            Servers::MariaDb(clusters) => {
+                clusters[group].primary().launch();
+                clusters[group].primary().wait_until_up();
+            }
+            Servers::MySql(servers) => servers.start_again(group),
         }
     }
 
