@@ -316,6 +316,7 @@ fn greeting() -> Greeting {
         auth_plugin: "mysql_native_password".into(),
         collations: Arc::new(HashMap::new()),
         sql_mode: String::new(),
+        autocommit: true,
     }
 }
 

@@ -15,7 +15,7 @@ use umpire::observe::{PoolInfo, SessionInfo, WorkerStats};
 use umpire::topology::{Health, Learnt, ServerIds, Snapshot, Target};
 use umpire::wire::packet::{frame, Assembler};
 use umpire::wire::{auth, capabilities as caps, handshake, reply};
-use umpire::worker::mailbox::{KillOutcome, Mailbox, Message};
+use umpire::worker::mailbox::{KillOutcome, Mailbox, Message, Whom};
 
 const CONFIG: &str = r#"
 [proxy]
@@ -113,11 +113,13 @@ fn worker(number: usize) -> Mailbox {
                     turns.record(1000 * (number as u64 + 1)).unwrap();
                     reply(turns);
                 }
-                Message::Kill { id, reply, .. } => reply(if id == 100 + number as u32 {
-                    KillOutcome::Killed
-                } else {
-                    KillOutcome::NoSuchThread
-                }),
+                Message::Kill { whom, reply, .. } => {
+                    reply(if whom == Whom::Id(100 + number as u32) {
+                        KillOutcome::Killed(1)
+                    } else {
+                        KillOutcome::NoSuchThread
+                    })
+                }
                 _ => {}
             }
         }

@@ -7,7 +7,9 @@
 
 mod common;
 
-use common::{code, needs, scalar, wait_until, Cluster, Login, Proxy, ProxyConfig, RawClient};
+use common::{
+    code, needs, rows, scalar, wait_until, Cluster, Login, Proxy, ProxyConfig, RawClient,
+};
 use mysql::prelude::Queryable;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -135,7 +137,8 @@ fn a_client_may_kill_its_own_statement_or_itself() {
     assert_eq!(reply.error.map(|e| e.code), Some(1317));
     assert_eq!(client.query("SELECT 1").expect("reply").error, None);
     let reply = client.query(&format!("KILL {id}")).expect("reply");
-    assert_eq!(reply.error.map(|e| e.code), Some(1317));
+    // MariaDB: the connection was killed; MySQL: the statement was interrupted
+    assert_eq!(reply.error.map(|e| e.code), Some(1927));
     assert!(client.closed_within(Duration::from_secs(10)));
 }
 
@@ -177,4 +180,103 @@ fn a_client_that_ends_its_direction_gets_the_answer_and_one_that_is_gone_is_noti
     wait_until("the statement runs", || is_running(&proxy, id));
     drop(client);
     wait_until("the session is gone", || !is_running(&proxy, id));
+}
+
+/// A proxy with one more user, which has this right on the servers.
+fn with_right(user: &str, right: &str) -> (Proxy, mysql::Conn) {
+    let cluster = Cluster::shared();
+    cluster.primary().run(&[
+        &format!("CREATE OR REPLACE USER {user}@'%' IDENTIFIED BY 'pw'"),
+        &format!("GRANT SELECT ON app.* TO {user}@'%'"),
+        &format!("GRANT {right} ON *.* TO {user}@'%'"),
+    ]);
+    cluster.sync();
+    let mut config = ProxyConfig::new(cluster);
+    config.more = format!("[[user]]\nname = \"{user}\"\npassword = \"pw\"\ngroup = \"main\"\n");
+    let proxy = config.start();
+    let client = proxy.client_as(user, "pw");
+    (proxy, client)
+}
+
+#[test]
+fn who_may_on_the_servers_kills_other_users_too() {
+    needs!(the_proxy);
+    let (proxy, mut admin) = with_right("killer", "CONNECTION ADMIN");
+    let started = Instant::now();
+    let (id, running) = sleeper(&proxy);
+    admin
+        .query_drop(format!("KILL QUERY {id}"))
+        .expect("killed");
+    let (_, mut victim) = running.join().expect("no panic");
+    assert!(was_cut_short(started));
+    assert_eq!(scalar(&mut victim, "SELECT 'alive'"), "alive");
+    admin.query_drop("KILL USER app").expect("killed");
+    assert!(admin.affected_rows() >= 1);
+    assert!(victim.query_drop("SELECT 1").is_err());
+    let (proxy, mut nobody) = with_right("bystander", "PROCESS");
+    let mut victim = proxy.client();
+    let error = nobody
+        .query_drop(format!("KILL {}", victim.connection_id()))
+        .expect_err("not his");
+    assert_eq!(code(&error), 1095);
+    nobody
+        .query_drop("KILL USER app")
+        .expect("nobody is killed");
+    assert_eq!(nobody.affected_rows(), 0);
+    assert_eq!(scalar(&mut victim, "SELECT 'alive'"), "alive");
+}
+
+#[test]
+fn an_id_may_be_computed() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    let (id, running) = sleeper(&proxy);
+    let mut client = proxy.client();
+    client
+        .query_drop(format!("SET @victim = {id} - 1"))
+        .expect("SET");
+    client.query_drop("KILL QUERY @victim + 1").expect("killed");
+    running.join().expect("no panic").0.ok();
+    for (sql, expected) in [
+        ("KILL 'x'", 1094),
+        ("KILL NULL", 1094),
+        ("KILL (SELECT no_such_column)", 1054),
+        ("KILL QUERY CONNECTION_ID()", 1317),
+        ("KILL 5; SELECT 1", 1105),
+        ("KILL CONNECTION_ID()", 1927),
+    ] {
+        let error = client.query_drop(sql).expect_err(sql);
+        assert_eq!(code(&error), expected, "{sql}: {error}");
+    }
+    assert!(client.query_drop("SELECT 1").is_err());
+}
+
+#[test]
+fn an_id_of_the_servers_process_list_is_its_session() {
+    needs!(the_proxy);
+    let mut config = ProxyConfig::new(Cluster::shared());
+    config.split = false;
+    let proxy = config.start();
+    let started = Instant::now();
+    let mut victim = proxy.client();
+    let running = std::thread::spawn(move || {
+        let outcome = victim.query_drop("SELECT SLEEP(50), 'of the process list'");
+        (outcome, victim)
+    });
+    let mut client = proxy.client();
+    let listed = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%of the process list%' AND ID != CONNECTION_ID()";
+    wait_until("it is listed", || !rows(&mut client, listed).is_empty());
+    let thread = scalar(&mut client, listed);
+    client
+        .query_drop(format!("KILL QUERY {thread}"))
+        .expect("killed");
+    let (_, mut victim) = running.join().expect("no panic");
+    assert!(was_cut_short(started));
+    assert_eq!(scalar(&mut victim, "SELECT 'alive'"), "alive");
+    // and what no client of this proxy uses is the server's to end
+    let mut direct = Cluster::shared().direct();
+    client
+        .query_drop(format!("KILL {}", direct.connection_id()))
+        .expect("killed");
+    assert!(direct.query_drop("SELECT 1").is_err());
 }

@@ -720,3 +720,37 @@ fn a_collation_of_set_names_follows_to_every_connection() {
         }
     }
 }
+
+#[test]
+fn a_prepared_xa_transaction_stays_with_its_session_and_blocks_nobody() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE prepared_xa (a INT PRIMARY KEY)"]);
+    let proxy = one_connection();
+    let mut first = proxy.client();
+    for sql in [
+        "XA START 'left'",
+        "INSERT INTO prepared_xa VALUES (1)",
+        "XA END 'left'",
+        "XA PREPARE 'left'",
+    ] {
+        first
+            .query_drop(sql)
+            .unwrap_or_else(|e| panic!("{sql}: {e}"));
+    }
+    let attached = first.query_drop("INSERT INTO prepared_xa VALUES (2)");
+    assert_eq!(attached.err().map(|e| common::code(&e)), Some(1399));
+    drop(first);
+    // the same connection to the server would refuse everything but the end of that transaction
+    let mut second = proxy.client();
+    second
+        .query_drop("INSERT INTO prepared_xa VALUES (3)")
+        .expect("a clean connection");
+    second
+        .query_drop("XA COMMIT 'left'")
+        .expect("anybody may end it");
+    assert_eq!(
+        rows(&mut second, "SELECT a FROM prepared_xa ORDER BY a"),
+        [["1"], ["3"]]
+    );
+}

@@ -404,7 +404,14 @@ fn change_user_in_every_outcome() {
             }
             Err(refused) => {
                 let error = refused.server();
-                (error.code, Vec::new(), error.message)
+                // MariaDB goes on as the user of before
+                let who = client
+                    .query("SELECT CURRENT_USER(), DATABASE(), @kept, @@character_set_client");
+                (
+                    error.code,
+                    who.map(|who| who.values()).unwrap_or_default(),
+                    error.message,
+                )
             }
         }
     };

@@ -893,3 +893,30 @@ fn session_tracking_looks_as_the_server_has_it_until_the_client_sets_it() {
     direct.reset().expect("COM_RESET_CONNECTION");
     assert_eq!(rows(&mut client, shows[0]), rows(&mut direct, shows[0]));
 }
+
+#[test]
+fn an_error_with_a_number_that_ends_connections_elsewhere_ends_nothing() {
+    // 4031 is MySQL's "disconnected because of inactivity", and MariaDB's "referenced trigger does not exist"
+    Cluster::shared().prepare(&[
+        "CREATE OR REPLACE PROCEDURE numbered(n INT) SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = n",
+    ]);
+    for number in [4031, 1053, 1927, 3169] {
+        let mut client = RawClient::connect(Proxy::shared().port);
+        for sql in [format!("CALL numbered({number})"), "SELECT 1".into()] {
+            client.query("BEGIN").expect("a reply");
+            client.query("SET @kept = 7").expect("a reply");
+            client.query(&sql).expect("a reply");
+            let kept = client.query("SELECT @kept").expect("still connected");
+            assert_eq!(kept.value().as_deref(), Some("7"), "{number}");
+            client.query("COMMIT").expect("a reply");
+        }
+        assert_eq!(
+            client
+                .query(&format!("CALL numbered({number})"))
+                .expect("a reply")
+                .code(),
+            number
+        );
+        assert_eq!(client.query("SELECT 1").expect("still connected").code(), 0);
+    }
+}

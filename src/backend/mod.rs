@@ -38,7 +38,9 @@ pub use connection::{After, ServerConnection};
 pub use lease::{Lease, LeaseError};
 pub use pools::{PoolRef, Pools};
 pub use prepared::{Prepared, PreparedCache, StatementKey};
-pub use state::{initial_state, State, StateTable, Variable, CHARACTER_SETS, RESULTS_COLLATION};
+pub use state::{
+    initial_state, not_for_clients, State, StateTable, Variable, CHARACTER_SETS, RESULTS_COLLATION,
+};
 pub use sync::{fit, sync_commands, sync_commands_with, Fit};
 pub use variables::{replay_policy, Replay};
 

@@ -193,6 +193,14 @@ pub fn initial_state(collation: u16, greeting: &Greeting) -> State {
     state
 }
 
+/// The character set of this collation if servers cannot read statements in it, and refuse a login or a change of user with it.
+pub fn not_for_clients(collation: u16, greeting: &Greeting) -> Option<&str> {
+    let (_, set) = named(collation, greeting)?;
+    ["ucs2", "utf16", "utf16le", "utf32"]
+        .contains(&set)
+        .then_some(set)
+}
+
 fn named(id: u16, greeting: &Greeting) -> Option<(&str, &str)> {
     if let Some((collation, set)) = greeting.collations.get(&id) {
         return Some((collation, set));

@@ -159,14 +159,18 @@ impl Prober {
             auth_plugin: from.auth_plugin.clone(),
             collations: Arc::new(collations),
             sql_mode: String::new(),
+            autocommit: true,
         });
     }
 
     async fn facts(&mut self, client: &mut Client) -> Result<Facts, ClientError> {
         let read_only = read_only(client).await?;
-        let sql_mode = sql_mode(client).await?;
-        if let Some(learnt) = self.learnt.as_mut().filter(|l| l.sql_mode != sql_mode) {
-            learnt.sql_mode = sql_mode;
+        let (sql_mode, autocommit) = defaults(client).await?;
+        if let Some(learnt) = self.learnt.as_mut() {
+            learnt.autocommit = autocommit;
+            if learnt.sql_mode != sql_mode {
+                learnt.sql_mode = sql_mode;
+            }
         }
         let mariadb = self.learnt.as_ref().is_some_and(|g| g.is_mariadb());
         let replication = replication_status(client, mariadb).await?;
@@ -233,10 +237,12 @@ async fn read_only(client: &mut Client) -> Result<bool, ClientError> {
     }
 }
 
-/// How sessions that begin now read text.
-async fn sql_mode(client: &mut Client) -> Result<String, ClientError> {
-    let rows = client.query("SELECT @@global.sql_mode").await?;
-    Ok(rows.at(0, 0).unwrap_or_default().to_owned())
+/// How sessions that begin now read text, and whether with autocommit.
+async fn defaults(client: &mut Client) -> Result<(String, bool), ClientError> {
+    let question = "SELECT @@global.sql_mode, @@global.autocommit";
+    let rows = client.query(question).await?;
+    let sql_mode = rows.at(0, 0).unwrap_or_default().to_owned();
+    Ok((sql_mode, rows.at(0, 1) != Some("0")))
 }
 
 async fn replication_status(

@@ -247,10 +247,13 @@ fn a_group_of_which_nobody_answers_does_not_stop_the_start() {
     let a = FakeServer::start(Behaviour::default());
     a.behave().refuse = Some((1040, "Too many connections"));
     let running = run_over(&[&a], MONITOR);
-    assert_eq!(running.first.groups[0].primary, None);
+    assert!(!running.first.groups[0].servers[0].health.writable);
     assert!(!running.first.groups[0].greeting.version.is_empty());
     a.behave().refuse = None;
-    running.wait_for("a primary", |v| v.snapshot.groups[0].primary == Some(0));
+    running.wait_for("a primary", |v| {
+        let group = &v.snapshot.groups[0];
+        group.primary == Some(0) && group.servers[0].health.writable
+    });
 }
 
 #[test]

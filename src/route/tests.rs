@@ -56,6 +56,7 @@ fn group_of(servers: Vec<Server>) -> Group {
             auth_plugin: "caching_sha2_password".into(),
             collations: Arc::new(HashMap::new()),
             sql_mode: String::new(),
+            autocommit: true,
         }),
         accounts: None,
     }

@@ -50,6 +50,18 @@ pub(super) fn ok_packet(status: u16, capabilities: u64, sequence: u8) -> Buf {
     Buf::from_vec(out)
 }
 
+/// As [`ok_packet`], for a statement that had an effect on so many.
+pub(super) fn affected_packet(status: u16, capabilities: u64, affected: u64) -> Buf {
+    let ok = reply::Ok {
+        affected_rows: affected,
+        status: status & OF_THE_SESSION,
+        ..reply::Ok::default()
+    };
+    let mut out = Vec::new();
+    frame(&ok.encode(capabilities), 1, &mut out);
+    Buf::from_vec(out)
+}
+
 /// A framed EOF packet.
 pub(super) fn eof_packet(status: u16, sequence: u8) -> Buf {
     let mut out = Vec::new();

@@ -1,14 +1,26 @@
 //! The end of login (schema), and COM_CHANGE_USER: a login on a running session.
-use super::lease::Attempt;
-use super::login::{self, Dialogue, Refused};
+use super::lease::{unless_killed, Attempt};
+use super::login::{self, Dialogue, Refused, SessionToken};
 use super::sync::NotReady;
 use super::{error_packet, ok_packet, End, Session};
-use crate::backend::{initial_state, After, State};
+use crate::backend::{initial_state, Account, After, State};
 use crate::net::{self, Buf};
 use crate::relay::Command;
 use crate::sniff::{Access, Sniffed, Verb};
+use crate::topology::User;
 use crate::wire::handshake::ChangeUser;
 use crate::wire::{error, reply};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A user, its account on the servers, its place.
+type Who = (Arc<User>, Rc<Account>, SessionToken);
+
+/// How many changes of user MariaDB refuses to one connection before it takes no more.
+const REFUSED_CHANGES: u8 = 3;
+/// How long it lets the client wait each time.
+const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
 /// Checking a schema reads only.
 const CHECK: Sniffed = Sniffed {
@@ -20,18 +32,26 @@ const CHECK: Sniffed = Sniffed {
 impl Session {
     /// Selects the schema that the client asked for, and tells it that it is in.
     pub(super) async fn enter(&mut self, schema: Option<String>, sequence: u8) -> Result<(), End> {
-        if let Some(schema) = schema {
-            let wish = self.state.with_schema(schema.as_bytes());
-            if let Err(error) = self.adopt(wish).await {
-                self.send(error_packet(&error, sequence));
-                return Err(End::Told);
-            }
+        if let Err(error) = self.select_schema(schema).await {
+            self.send(error_packet(&error, sequence));
+            return Err(End::Told);
         }
+        self.welcome(sequence);
+        Ok(())
+    }
+
+    async fn select_schema(&mut self, schema: Option<String>) -> Result<(), reply::Err> {
+        match schema {
+            Some(schema) => self.adopt(self.state.with_schema(schema.as_bytes())).await,
+            None => Ok(()),
+        }
+    }
+
+    fn welcome(&mut self, sequence: u8) {
         self.send(ok_packet(self.status, self.capabilities, sequence));
         self.entry.set(super::registry::Activity::Idle, net::now());
         self.client
             .set_deadline(Some(net::now() + self.idle_timeout));
-        Ok(())
     }
 
     /// Makes `wish` the session's state once a server has accepted it.
@@ -77,15 +97,54 @@ impl Session {
             Ok(request) => request,
             Err(_) => return Err(self.tell_and_end(&error::malformed_packet())),
         };
+        let name = self.entry.user.borrow().clone();
         // whatever the outcome, the old session's state is gone, as on a server
         self.clear_session();
+        if self.refused_changes >= REFUSED_CHANGES {
+            return self.refuse_change(&error::unknown_command(), 1).await;
+        }
         let (schema, collation) = (
             request.schema.clone().filter(|s| !s.is_empty()),
             request.collation,
         );
-        self.client.set_deadline(Some(
-            net::now() + self.shared.snapshot().proxy.login_timeout,
-        ));
+        let (who, sequence) = match self.admit_change(request).await {
+            Ok(admitted) => admitted,
+            Err(Refused::Error { error, sequence }) => {
+                return self.refuse_change(&error, sequence).await;
+            }
+            Err(Refused::Gone | Refused::Handshake | Refused::ProxyHeader) => {
+                return Err(End::ClientGone)
+            }
+        };
+        let old = self.become_user(who);
+        let collation = match collation {
+            0 => self.collation,
+            asked => asked,
+        };
+        let old_collation = std::mem::replace(&mut self.collation, collation);
+        let cleared = self.state.clone();
+        self.state = self
+            .shared
+            .states
+            .intern(initial_state(self.collation, &self.greeting));
+        self.state_changed();
+        if let Err(error) = self.select_schema(schema).await {
+            *self.entry.user.borrow_mut() = name;
+            *self.entry.account.borrow_mut() = Some(old.1.clone());
+            self.become_user(old);
+            self.collation = old_collation;
+            self.state = cleared;
+            return self.refuse_change(&error, sequence).await;
+        }
+        self.welcome(sequence);
+        Ok(())
+    }
+
+    /// The dialogue of the login: who the client is now, and the sequence number of the OK, which is the caller's to send.
+    async fn admit_change(&mut self, request: ChangeUser) -> Result<(Who, u8), Refused> {
+        let snapshot = self.shared.snapshot();
+        self.client
+            .set_deadline(Some(net::now() + snapshot.proxy.login_timeout));
         let (shared, entry, scramble, greeting) = (
             self.shared.clone(),
             self.entry.clone(),
@@ -103,34 +162,42 @@ impl Session {
         };
         let sequence = dialogue.sequence;
         self.inbox.push_front(Buf::from_vec(dialogue.into_rest()));
-        match admitted {
-            Ok((user, account, token)) => {
-                self.user = user;
-                self.account = account;
-                self._token = token;
-                self.entry.group.set(self.user.group);
-                self.group = Default::default();
-                let snapshot = self.shared.snapshot();
-                self.user_changed(&snapshot);
-            }
-            Err(Refused::Error { error, sequence }) => {
-                // a server closes the connection of a client whose change of user it refused
-                self.watch_error(error.code);
-                self.send(error_packet(&error, sequence));
-                return Err(End::Told);
-            }
-            Err(Refused::Gone | Refused::Handshake | Refused::ProxyHeader) => {
-                return Err(End::ClientGone)
-            }
+        Ok((admitted?, sequence))
+    }
+
+    /// Who the session was before.
+    fn become_user(&mut self, (user, account, token): Who) -> Who {
+        let old = (
+            std::mem::replace(&mut self.user, user),
+            std::mem::replace(&mut self.account, account),
+            std::mem::replace(&mut self._token, token),
+        );
+        self.entry.group.set(self.user.group);
+        self.group = Default::default();
+        self.user_changed(&self.shared.snapshot());
+        old
+    }
+
+    /// MySQL closes the connection of a client whose change of user it refused. MariaDB keeps it, as the user of before with its
+    /// schema, in the server's character set, with nothing else, but lets it try three times only, and waits for a second each time.
+    async fn refuse_change(&mut self, refusal: &reply::Err, sequence: u8) -> Result<(), End> {
+        self.watch_error(refusal.code);
+        if !self.dialect.mariadb {
+            self.send(error_packet(refusal, sequence));
+            return Err(End::Told);
         }
-        if collation != 0 {
-            self.collation = collation;
-        }
-        self.state = self
-            .shared
-            .states
-            .intern(initial_state(self.collation, &self.greeting));
+        self.refused_changes = self.refused_changes.saturating_add(1);
+        let mut state = initial_state(self.greeting.collation.into(), &self.greeting);
+        state.schema.clone_from(&self.state.schema);
+        self.state = self.shared.states.intern(state);
         self.state_changed();
-        self.enter(schema, sequence).await
+        let delay = net::sleep_until(net::now() + REFUSAL_DELAY);
+        if unless_killed(&self.entry, delay).await.is_none() {
+            return Err(End::Told);
+        }
+        self.client
+            .set_deadline(Some(net::now() + self.idle_timeout));
+        self.send(error_packet(refusal, sequence));
+        Ok(())
     }
 }

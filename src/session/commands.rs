@@ -206,7 +206,7 @@ impl Session {
             self.forget(lease);
         }
         self.last_insert_id = 0;
-        self.status = crate::wire::status::AUTOCOMMIT;
+        self.status = super::login::first_status(&self.greeting);
         self.reads_as_new();
         let schema = self.state.schema.clone();
         let mut state = crate::backend::initial_state(self.collation, &self.greeting);

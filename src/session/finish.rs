@@ -76,15 +76,10 @@ impl Session {
         if sniffed.may_change_data() && (was_in_transaction || !only_ends_transaction(sniffed)) {
             self.note_write();
         }
-        if end.error.as_ref().is_some_and(|e| is_fatal(e.code)) {
-            let had_state = self.pins.leaves_state();
+        // with state on it the connection stays the session's: if it was closed, the next command finds that out
+        if end.error.as_ref().is_some_and(may_end_connection) && !self.pins.leaves_state() {
             lease.after = crate::backend::After::Close;
-            self.forget(lease);
-            if had_state {
-                // the server ended the connection and its state with it
-                self.entry.stop();
-            }
-            return;
+            return self.forget(lease);
         }
         if hidden {
             return self.keep_hidden_state(lease, sql);
@@ -306,15 +301,11 @@ const EXPLAINS: Effects = Effects::CREATES_TEMPORARY_TABLE
     .union(Effects::SET_OTHER)
     .union(Effects::USE);
 
-/// The server has closed the connection behind this error.
-pub(super) fn ends_connection(error: &crate::wire::reply::Err) -> bool {
-    is_fatal(error.code)
-}
-
-/// Errors after which the server closes the connection: shutdown, killed, communication errors.
-fn is_fatal(code: u16) -> bool {
+/// The server may have closed the connection behind this error: shutdown, killed, communication errors. Not for certain: a
+/// SIGNAL can have any number, and some numbers mean other things on MariaDB than on MySQL (4031).
+pub(super) fn may_end_connection(error: &crate::wire::reply::Err) -> bool {
     matches!(
-        code,
+        error.code,
         1053 | 1077 | 1079 | 1080 | 1152..=1161 | 1184 | 1927 | 3169 | 4031
     )
 }

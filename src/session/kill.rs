@@ -3,40 +3,155 @@
 //! Ids that Umpire gave out tell the worker that owns the session; the victim's worker sends
 //! `KILL QUERY thread` to the server over a connection of its own, so that it works while every pooled
 //! connection is busy.
+use super::answer::affected_packet;
+use super::lease::Attempt;
+use super::login::host_name;
 use super::promise::Promise;
-use super::registry::{Entry, OnServer};
-use super::shared::{KillElsewhere, KillOutcome, Shared};
+use super::registry::{Entry, OnServer, FIRST_ID};
+use super::sharded::{ask_directly, query_payload};
+use super::shared::{KillElsewhere, KillOutcome, Shared, Whom};
+use super::sync::NotReady;
 use super::{End, Session};
-use crate::backend::Want;
+use crate::backend::{initial_state, Account, After, Want};
 use crate::net::{self, Buf};
 use crate::relay::{Command, Relay};
-use crate::sniff::Kill;
+use crate::scatter;
+use crate::sniff::{self, Kill, KillWhom};
+use crate::topology::{Group, Server};
 use crate::wire::packet::frame;
-use crate::wire::{command, error};
+use crate::wire::row::walk_text;
+use crate::wire::{command, error, reply};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A KILL's own connection and its reply.
 const KILL_DEADLINE: Duration = Duration::from_millis(1500);
 
+/// A value's question and answer, or that of an account's rights.
+const ANSWER_LIMIT: usize = 64 * 1024;
+/// What lets an account end other accounts' sessions, in SHOW GRANTS.
+const RIGHTS: [&str; 4] = [
+    "SUPER",
+    "ALL PRIVILEGES",
+    "CONNECTION ADMIN",
+    "CONNECTION_ADMIN",
+];
+
 impl Session {
-    pub(super) async fn kill(&mut self, kill: Kill) -> Result<(), End> {
-        let outcome = match u32::try_from(kill.id) {
-            Err(_) => KillOutcome::NoSuchThread,
-            Ok(id) => self.kill_somewhere(id, kill.query).await,
-        };
-        match outcome {
-            KillOutcome::NoSuchThread => self.tell(&error::no_such_thread(kill.id)),
-            KillOutcome::NotOwner => self.tell(&error::not_owner_of_thread(kill.id)),
-            KillOutcome::Killed if self.entry.stopped() => {
-                return Err(self.tell_and_end(&error::query_interrupted()));
+    /// A KILL statement that is alone in its command.
+    pub(super) async fn kill_statement(&mut self, kill: Kill<'_>) -> Result<(), End> {
+        let whom = match kill.whom {
+            KillWhom::Session(id) => Whom::of_id(id),
+            KillWhom::Expression(text) => match self.number_of(text).await? {
+                Ok(id) => Whom::of_id(id),
+                Err(error) => {
+                    self.tell(&error);
+                    return Ok(());
+                }
+            },
+            KillWhom::User(name, host) => Whom::User {
+                name: String::from_utf8_lossy(&name).into_owned(),
+                host: host.map(|host| String::from_utf8_lossy(&host).into_owned()),
+            },
+            KillWhom::CurrentUser => Whom::User {
+                name: self.entry.user.borrow().to_string(),
+                host: None,
+            },
+            KillWhom::Statement(_) => {
+                // numbers of statements are each server's own
+                self.tell(&error::own(
+                    "KILL QUERY ID is not known here: use KILL QUERY with the connection's id",
+                ));
+                return Ok(());
             }
-            KillOutcome::Killed if kill.query && kill.id == u64::from(self.entry.id) => {
+        };
+        self.kill(whom, kill.query).await
+    }
+
+    async fn kill(&mut self, whom: Whom, query: bool) -> Result<(), End> {
+        let mut outcome = self.kill_somewhere(&whom, query, true).await;
+        if outcome == KillOutcome::NotOwner && self.may_kill_others().await {
+            outcome = self.kill_somewhere(&whom, query, false).await;
+        }
+        let id = match whom {
+            Whom::Id(id) if outcome == KillOutcome::NoSuchThread && id < FIRST_ID => {
+                return self.kill_thread(id, query).await;
+            }
+            Whom::Id(id) | Whom::Thread(_, id) => u64::from(id),
+            Whom::Nobody(id) => id,
+            Whom::User { .. } => return self.tell_killed_of_user(outcome),
+        };
+        self.tell_killed(outcome, id, query)
+    }
+
+    fn tell_killed(&mut self, outcome: KillOutcome, id: u64, query: bool) -> Result<(), End> {
+        match outcome {
+            KillOutcome::NoSuchThread => self.tell(&error::no_such_thread(id)),
+            KillOutcome::NotOwner => self.tell(&error::not_owner_of_thread(id)),
+            KillOutcome::Killed(_) if self.entry.stopped() => {
+                let error = match self.dialect.mariadb {
+                    true => error::connection_killed(),
+                    false => error::query_interrupted(),
+                };
+                return Err(self.tell_and_end(&error));
+            }
+            KillOutcome::Killed(_) if query && id == u64::from(self.entry.id) => {
                 self.tell(&error::query_interrupted());
             }
-            KillOutcome::Killed => self.tell_ok(),
+            KillOutcome::Killed(_) => self.tell_ok(),
         }
         Ok(())
+    }
+
+    /// An id that only a server can have given out, as SHOW PROCESSLIST tells it: the session that uses this thread of the
+    /// primary now is meant, or else whoever it is to the server.
+    async fn kill_thread(&mut self, id: u32, query: bool) -> Result<(), End> {
+        let snapshot = self.shared.snapshot();
+        let group = snapshot.groups.get(self.user.group);
+        let Some((group, server)) = group.and_then(|g| Some((g, g.servers.get(g.primary?)?)))
+        else {
+            self.tell(&error::no_such_thread(u64::from(id)));
+            return Ok(());
+        };
+        let whom = Whom::Thread(server.id, id);
+        let mut outcome = self.kill_somewhere(&whom, query, true).await;
+        if outcome == KillOutcome::NotOwner && self.may_kill_others().await {
+            outcome = self.kill_somewhere(&whom, query, false).await;
+        }
+        if outcome != KillOutcome::NoSuchThread {
+            return self.tell_killed(outcome, u64::from(id), query);
+        }
+        let sent = send_kill(
+            &self.shared,
+            group,
+            server,
+            &self.account,
+            (id, query),
+            &|| true,
+        );
+        match sent.await {
+            Ok(None) => self.tell_ok(),
+            Ok(Some(error)) => self.tell(&error),
+            Err(cause) => {
+                tracing::warn!(id, cause, "KILL could not be sent to the server");
+                self.tell(&error::server_lost());
+            }
+        }
+        Ok(())
+    }
+
+    /// KILL USER ends as many as it may, and says how many.
+    fn tell_killed_of_user(&self, outcome: KillOutcome) -> Result<(), End> {
+        let count = match outcome {
+            KillOutcome::Killed(count) => count,
+            KillOutcome::NotOwner | KillOutcome::NoSuchThread => 0,
+        };
+        self.send(affected_packet(self.status, self.capabilities, count));
+        match self.entry.stopped() {
+            true => Err(End::Told),
+            false => Ok(()),
+        }
     }
 
     pub(super) async fn process_kill(&mut self, command: Command) -> Result<(), End> {
@@ -47,24 +162,45 @@ impl Session {
             self.tell(&error::malformed_packet());
             return Ok(());
         };
-        self.kill(Kill {
-            id: u64::from(id),
-            query: false,
-            hard: true,
-        })
-        .await
+        self.kill(Whom::Id(id), false).await
     }
 
-    async fn kill_somewhere(&self, id: u32, query_only: bool) -> KillOutcome {
-        let user = self.entry.user.borrow().to_string();
-        let worker = self.shared.registry.worker_of(id);
+    /// `own`: only what is this session's user's.
+    async fn kill_somewhere(&self, whom: &Whom, query_only: bool, own: bool) -> KillOutcome {
+        let user = own.then(|| self.entry.user.borrow().to_string());
+        let workers = match whom {
+            Whom::Id(id) => {
+                let worker = self.shared.registry.worker_of(*id);
+                worker..worker + 1
+            }
+            Whom::Nobody(_) => 0..0,
+            Whom::User { .. } | Whom::Thread(..) => 0..self.shared.registry.workers(),
+        };
+        let mut outcome = match whom {
+            Whom::User { .. } => KillOutcome::Killed(0),
+            _ => KillOutcome::NoSuchThread,
+        };
+        for worker in workers {
+            let next = self.kill_on(worker, whom, query_only, user.clone()).await;
+            outcome = outcome.and(next);
+        }
+        outcome
+    }
+
+    async fn kill_on(
+        &self,
+        worker: usize,
+        whom: &Whom,
+        query_only: bool,
+        user: Option<String>,
+    ) -> KillOutcome {
         if worker == self.shared.worker {
-            return kill_here(&self.shared, id, query_only, Some(&user)).await;
+            return kill_here(&self.shared, whom, query_only, user.as_deref()).await;
         }
         let done = Promise::default();
         (self.shared.kill_elsewhere)(KillElsewhere {
             worker,
-            id,
+            whom: whom.clone(),
             query_only,
             user,
             done: done.clone(),
@@ -73,18 +209,144 @@ impl Session {
             .await
             .unwrap_or(KillOutcome::NoSuchThread)
     }
+
+    /// What an expression is on the session's server, with its variables, as a server makes an id of it.
+    async fn number_of(&mut self, expression: &[u8]) -> Result<Result<u64, reply::Err>, End> {
+        let sql = [b"SELECT CAST((", expression, b") AS SIGNED)"].concat();
+        let sql = sniff::with_connection_id(&sql, self.entry.id, self.dialect).unwrap_or(sql);
+        let sniffed = sniff::sniff(&sql, true, self.dialect);
+        let mut lease = match self.lease(&sniffed, &mut Attempt::default()).await {
+            Ok(lease) => lease,
+            Err(error) => return Ok(Err(error)),
+        };
+        let wanted = self.state.clone();
+        match self.change_state(&mut lease, &wanted).await {
+            Ok(()) => {}
+            Err(NotReady::Refused(error)) => {
+                self.forget_unless_held(lease);
+                return Ok(Err(error));
+            }
+            Err(NotReady::Broken(_)) => {
+                lease.after = After::Close;
+                self.forget(lease);
+                return Ok(Err(error::server_lost()));
+            }
+        }
+        let payload = query_payload(&sql, lease.capabilities);
+        let mut bytes = Vec::new();
+        frame(&payload, 0, &mut bytes);
+        lease.socket.set_deadline(Some(net::now() + KILL_DEADLINE));
+        let bytes = Buf::from_vec(bytes);
+        let answer = scatter::ask(&lease.socket, lease.capabilities, bytes, ANSWER_LIMIT).await;
+        lease.socket.set_deadline(None);
+        let number = match answer {
+            Ok(answer) => Ok(number_in(&answer)),
+            Err(scatter::Failure::Refused { error, .. }) => Err(error),
+            Err(_) => {
+                lease.after = After::Close;
+                self.forget(lease);
+                return Ok(Err(error::server_lost()));
+            }
+        };
+        self.settle(lease);
+        Ok(number)
+    }
+
+    /// The servers' account may end other accounts' sessions.
+    async fn may_kill_others(&self) -> bool {
+        let snapshot = self.shared.snapshot();
+        let group = self.user.group;
+        let asked = ask_directly(&self.shared, &snapshot, &self.account, group, "SHOW GRANTS");
+        let answer = match asked.await {
+            Ok(answer) => answer,
+            Err(cause) => {
+                tracing::warn!(
+                    cause,
+                    "a KILL is refused: the account's rights cannot be read"
+                );
+                return false;
+            }
+        };
+        let mut lines = answer.rows.iter().filter_map(|row| only_text(row));
+        lines.any(|grant| grants_kill(&String::from_utf8_lossy(grant)))
+    }
 }
 
-/// Kills a session of this worker. `user`: only if it is this user's; None: the administrator asks.
+/// One line of SHOW GRANTS, of the account itself: roles have no host.
+fn grants_kill(line: &str) -> bool {
+    let Some((rights, to)) = line.split_once(" ON *.* TO ") else {
+        return false;
+    };
+    let rights = rights.strip_prefix("GRANT ").unwrap_or(rights);
+    let own = to.contains('@');
+    own && rights
+        .split(',')
+        .any(|right| RIGHTS.contains(&right.trim()))
+}
+
+/// The value of a row of one column; None: NULL.
+fn only_text(row: &[u8]) -> Option<&[u8]> {
+    let mut spans = Vec::new();
+    walk_text(row, 1, &mut spans).ok()?;
+    spans.first()?.of(row)
+}
+
+/// As servers do: NULL and what is no number are 0, a negative number a very large one.
+fn number_in(answer: &scatter::Collected) -> u64 {
+    let value = answer.rows.first().and_then(|row| only_text(row));
+    value
+        .and_then(|value| std::str::from_utf8(value).ok()?.parse::<i64>().ok())
+        .map_or(0, |number| number as u64)
+}
+
+/// Kills sessions of this worker. `user`: only if they are this user's; None: somebody asks who may.
 pub async fn kill_here(
     shared: &Rc<Shared>,
-    id: u32,
+    whom: &Whom,
     query_only: bool,
     user: Option<&str>,
 ) -> KillOutcome {
-    let Some(entry) = shared.registry.get(id) else {
-        return KillOutcome::NoSuchThread;
+    let victims: Vec<Rc<Entry>> = match whom {
+        Whom::Id(id) => shared.registry.get(*id).into_iter().collect(),
+        Whom::Nobody(_) => Vec::new(),
+        Whom::Thread(server, thread) => {
+            let mut all = shared.registry.all();
+            let on = |on: &OnServer| on.server == *server && on.thread_id == *thread;
+            all.retain(|entry| entry.uses().iter().any(on));
+            all
+        }
+        Whom::User { name, host } => {
+            let mut all = shared.registry.all();
+            all.retain(|entry| is_of(shared, entry, name, host.as_deref()));
+            all
+        }
     };
+    let mut outcome = match whom {
+        Whom::User { .. } => KillOutcome::Killed(0),
+        _ => KillOutcome::NoSuchThread,
+    };
+    for entry in victims {
+        outcome = outcome.and(kill_entry(shared, &entry, query_only, user).await);
+    }
+    outcome
+}
+
+fn is_of(shared: &Shared, entry: &Entry, name: &str, host: Option<&str>) -> bool {
+    let from = |host: &str| {
+        let peer = entry.peer.borrow();
+        host == "%" || host == host_name(shared, &peer)
+    };
+    entry.activity() != super::registry::Activity::Login
+        && &**entry.user.borrow() == name
+        && host.is_none_or(from)
+}
+
+async fn kill_entry(
+    shared: &Rc<Shared>,
+    entry: &Entry,
+    query_only: bool,
+    user: Option<&str>,
+) -> KillOutcome {
     if user.is_some_and(|u| u != &**entry.user.borrow()) {
         return KillOutcome::NotOwner;
     }
@@ -95,9 +357,9 @@ pub async fn kill_here(
     }
     // a statement on several servers is interrupted by its own session, which is awake now
     if !entry.is_spread() {
-        kill_on_server(shared, &entry, query_only).await;
+        kill_on_server(shared, entry, query_only).await;
     }
-    KillOutcome::Killed
+    KillOutcome::Killed(1)
 }
 
 /// Interrupts what the session runs on a server now, if it runs something.
@@ -132,43 +394,51 @@ async fn kill_if(
         .iter()
         .find_map(|g| Some((g, g.servers.iter().find(|s| s.id == on.server)?)));
     let Some((group, server)) = found else { return };
-    let state = shared.states.intern(crate::backend::initial_state(
-        u16::from(group.greeting.collation),
-        &group.greeting,
-    ));
+    let what = (on.thread_id, query_only);
+    let sent = send_kill(shared, group, server, &account, what, still).await;
+    if let Err(cause) = sent {
+        tracing::warn!(id = entry.id, cause, "KILL did not reach the server");
+        give_up(entry, on, query_only);
+    }
+}
+
+/// Sends `KILL [QUERY] thread` over a connection of its own; the server's error, if it tells one. Nothing is sent once `still` is
+/// false: the statement may have ended and the connection gone to another session meanwhile.
+async fn send_kill(
+    shared: &Rc<Shared>,
+    group: &Group,
+    server: &Arc<Server>,
+    account: &Rc<Account>,
+    (thread, query_only): (u32, bool),
+    still: &dyn Fn() -> bool,
+) -> Result<Option<reply::Err>, String> {
+    let collation = u16::from(group.greeting.collation);
+    let state = initial_state(collation, &group.greeting);
     let want = Want {
         server,
-        account: &account,
+        account,
         capabilities: crate::wire::capabilities::PROTOCOL_41,
-        collation: u16::from(group.greeting.collation),
-        state: &state,
+        collation,
+        state: &shared.states.intern(state),
         guarded: false,
         mariadb: group.greeting.is_mariadb(),
     };
     let deadline = net::now() + KILL_DEADLINE;
-    let lease = match shared.pools.dedicated(&want, deadline).await {
-        Ok(lease) => lease,
-        Err(cause) => {
-            tracing::warn!(id = entry.id, ?cause, "KILL could not reach the server");
-            return give_up(entry, on, query_only);
-        }
-    };
-    // the statement may have ended and the connection gone to another session meanwhile
+    let lease = shared.pools.dedicated(&want, deadline).await;
+    let lease = lease.map_err(|cause| format!("{cause:?}"))?;
     if !still() {
-        return;
+        return Ok(None);
     }
     let what = if query_only { "KILL QUERY" } else { "KILL" };
     let mut out = Vec::new();
     let mut payload = vec![command::QUERY];
-    payload.extend_from_slice(format!("{what} {}", on.thread_id).as_bytes());
+    payload.extend_from_slice(format!("{what} {thread}").as_bytes());
     frame(&payload, 0, &mut out);
     lease.socket.set_deadline(Some(deadline));
     lease.socket.send(Buf::from_vec(out));
     let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
-    if let Err(cause) = relay.run().await {
-        tracing::warn!(id = entry.id, ?cause, "KILL was not answered");
-        give_up(entry, on, query_only);
-    }
+    relay.run().await.map_err(|cause| format!("{cause:?}"))?;
+    Ok(relay.end.error)
 }
 
 /// The server does not answer: a session that was killed need not wait for it.

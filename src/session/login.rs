@@ -9,7 +9,7 @@ mod password;
 use super::arrival;
 use super::registry::Entry;
 use super::shared::Shared;
-use crate::backend::{Account, Password};
+use crate::backend::{not_for_clients, Account, Password};
 use crate::config::{ListenerTls, Proxy, Secret, Tls, UserTls};
 use crate::net::{Buf, Kept, Peer, Socket};
 use crate::topology::{Greeting, User};
@@ -21,6 +21,7 @@ use crate::wire::packet::{frame, Assembler};
 use crate::wire::proxy_protocol;
 use crate::wire::reply;
 use crate::wire::{error, status, Malformed};
+pub(super) use known::host_name;
 use known::Known;
 use password::{asked, check, evidence, plugin_for};
 use std::rc::Rc;
@@ -214,6 +215,7 @@ pub async fn login(
         user: response.user,
         auth: response.auth,
         plugin: response.auth_plugin,
+        collation: response.collation,
     };
     let (user, account, token) =
         admit(dialogue, shared, entry, &claim, &scramble, &greeting).await?;
@@ -244,6 +246,7 @@ pub async fn change_user(
         user: request.user,
         auth: request.auth,
         plugin: request.auth_plugin,
+        collation: request.collation,
     };
     admit(dialogue, shared, entry, &claim, scramble, greeting).await
 }
@@ -253,6 +256,8 @@ struct Claim {
     user: String,
     auth: Vec<u8>,
     plugin: Option<String>,
+    /// 0: the servers' own.
+    collation: u16,
 }
 
 async fn admit(
@@ -263,6 +268,9 @@ async fn admit(
     scramble: &[u8; 20],
     greeting: &Greeting,
 ) -> Result<(Arc<User>, Rc<Account>, SessionToken), Refused> {
+    if let Some(set) = not_for_clients(claim.collation, greeting) {
+        return Err(dialogue.refuse(error::wrong_client_character_set(set)));
+    }
     let peer = dialogue.client.peer();
     let (known, password, gave_password) =
         identify(dialogue, shared, claim, scramble, greeting).await?;
@@ -448,6 +456,14 @@ fn greeting_plugin(greeting: &Greeting) -> &'static str {
     }
 }
 
+/// The status flags of a session that begins.
+pub(super) fn first_status(greeting: &Greeting) -> u16 {
+    match greeting.autocommit {
+        true => status::AUTOCOMMIT,
+        false => 0,
+    }
+}
+
 fn encode_greeting(
     greeting: &Greeting,
     connection_id: u32,
@@ -460,7 +476,7 @@ fn encode_greeting(
         scramble,
         capabilities,
         collation: greeting.collation,
-        status: status::AUTOCOMMIT,
+        status: first_status(greeting),
         auth_plugin: greeting_plugin(greeting).to_string(),
     }
     .encode()

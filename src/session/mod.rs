@@ -53,7 +53,7 @@ use crate::relay::{Closed, Command, Fault, Inbox};
 use crate::sniff::Dialect;
 use crate::topology::{Greeting, ServerId, Snapshot, User};
 use crate::wire::compressed::{self, Algorithm};
-use crate::wire::{error, reply, status};
+use crate::wire::{error, reply};
 use login::{Dialogue, LoggedIn, Refused, SessionToken};
 use pins::Pins;
 use registry::{Activity, Entry};
@@ -107,6 +107,8 @@ pub struct Session {
     last: Option<lease::LastConnection>,
     /// The user asks for ROW_COUNT() or FOUND_ROWS(): each statement's connection is kept for one more.
     counts: bool,
+    /// Changes of user that were refused.
+    refused_changes: u8,
     /// The connection with the last statement's warnings was lent to others while the client was idle.
     lent_warnings: bool,
     statements: Statements,
@@ -275,6 +277,7 @@ impl Session {
             entry,
             user: who.user,
             account: who.account,
+            status: login::first_status(&who.greeting),
             greeting: who.greeting,
             scramble: who.scramble,
             capabilities: who.capabilities,
@@ -283,11 +286,11 @@ impl Session {
             held: None,
             pins: Pins::empty(),
             kept: None,
-            status: status::AUTOCOMMIT,
             last_insert_id: 0,
             own_id: false,
             last: None,
             counts: false,
+            refused_changes: 0,
             lent_warnings: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),

@@ -45,12 +45,11 @@ impl Session {
         }
         let sql = command.body().get(text_at..).unwrap_or_default();
         if sniffed.verb == Verb::Kill {
-            return match sniff::kill_target(sql) {
-                Some(kill) => Box::pin(self.kill(kill)).await,
-                None => {
-                    // an id computed on the server would be the server's, not the one that clients see
+            return match sniff::kill_target(sql, self.dialect) {
+                Some(kill) if whole => Box::pin(self.kill_statement(kill)).await,
+                _ => {
                     self.tell(&error::own(
-                        "KILL takes a literal connection id here: KILL [QUERY] <number>",
+                        "KILL must be the only statement of its command: KILL [QUERY] <connection id>",
                     ));
                     Ok(())
                 }

@@ -220,6 +220,10 @@ impl Entry {
     }
 }
 
+/// Ids of clients begin here, far above the ids that servers give to their connections: what SHOW PROCESSLIST tells is never
+/// taken for a client's id.
+pub const FIRST_ID: u32 = 1_000_000_000;
+
 /// Per worker.
 pub struct Registry {
     entries: RefCell<AHashMap<u32, Rc<Entry>>>,
@@ -229,19 +233,28 @@ pub struct Registry {
     next: Cell<u32>,
 }
 
+/// The first number whose ids are all above [`FIRST_ID`].
+fn first(workers: usize) -> u32 {
+    FIRST_ID.div_ceil(workers.max(1) as u32)
+}
+
 impl Registry {
     pub fn new(worker: usize, workers: usize) -> Registry {
         Registry {
             entries: RefCell::default(),
             worker: worker as u32,
             workers: workers.max(1) as u32,
-            next: Cell::new(0),
+            next: Cell::new(first(workers)),
         }
     }
 
     /// The worker that gave out this connection id.
     pub fn worker_of(&self, id: u32) -> usize {
         (id.wrapping_sub(1) % self.workers) as usize
+    }
+
+    pub fn workers(&self) -> usize {
+        self.workers as usize
     }
 
     /// A new session with an id that no other one has.
@@ -252,7 +265,10 @@ impl Registry {
             let id = n
                 .checked_mul(self.workers)
                 .and_then(|n| n.checked_add(self.worker + 1));
-            self.next.set(if id.is_some() { n + 1 } else { 0 });
+            self.next.set(match id {
+                Some(_) => n + 1,
+                None => first(self.workers as usize),
+            });
             if let Some(id) = id.filter(|id| !entries.contains_key(id)) {
                 break id;
             }

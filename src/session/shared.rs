@@ -14,7 +14,7 @@ use crate::observe::WorkerStats;
 use crate::plan::{self, Planned, Refusal, Request};
 use crate::sniff::{Dialect, Memo};
 use crate::throttle::failures::Failures;
-use crate::topology::Snapshot;
+use crate::topology::{ServerId, Snapshot};
 pub use crate::wire::auth::caching_sha2::KeyPair;
 use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
@@ -31,17 +31,51 @@ type Planner = fn(&Request<'_>) -> Result<Planned, Refusal>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillOutcome {
-    Killed,
+    /// So many sessions.
+    Killed(u64),
     NotOwner,
     NoSuchThread,
 }
 
-/// A KILL for a session of another worker. `done` must be fulfilled within a bounded time.
+impl KillOutcome {
+    /// Of two together: who may not kill one of them is told so.
+    pub fn and(self, other: KillOutcome) -> KillOutcome {
+        use KillOutcome::{Killed, NoSuchThread, NotOwner};
+        match (self, other) {
+            (NotOwner, _) | (_, NotOwner) => NotOwner,
+            (Killed(a), Killed(b)) => Killed(a + b),
+            (NoSuchThread, known) | (known, NoSuchThread) => known,
+        }
+    }
+}
+
+/// The sessions that a KILL means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whom {
+    Id(u32),
+    /// No session can have this id.
+    Nobody(u64),
+    /// The one whose statement runs on this thread of a server.
+    Thread(ServerId, u32),
+    User {
+        name: String,
+        host: Option<String>,
+    },
+}
+
+impl Whom {
+    pub fn of_id(id: u64) -> Whom {
+        u32::try_from(id).map_or(Whom::Nobody(id), Whom::Id)
+    }
+}
+
+/// A KILL for sessions of another worker. `done` must be fulfilled within a bounded time.
 pub struct KillElsewhere {
     pub worker: usize,
-    pub id: u32,
+    pub whom: Whom,
     pub query_only: bool,
-    pub user: String,
+    /// Only if it is this user's.
+    pub user: Option<String>,
     pub done: Promise<KillOutcome>,
 }
 

@@ -109,7 +109,7 @@ impl Session {
         if end
             .error
             .as_ref()
-            .is_some_and(super::finish::ends_connection)
+            .is_some_and(super::finish::may_end_connection)
         {
             return Ok(());
         }

@@ -373,14 +373,17 @@ impl Session {
             attempt.avoid = Some(lease.server.id);
             return Ok(Ran::Lost);
         }
-        self.tell(&error::server_lost());
-        // an open transaction or other state went with the connection: a later statement must not run
-        // as if it were still there
-        if self.pins.leaves_state() {
-            Err(End::Told)
-        } else {
-            Ok(Ran::NotRun)
+        if self.entry.stopped() {
+            // a KILL ended both connections: no server says more than that
+            return Err(End::Told);
         }
+        // an open transaction or other state went with the connection: a later statement must not run as if it were still
+        // there. The client's connection ends as the server's did, which drivers know how to go on from
+        if self.pins.leaves_state() {
+            return Err(End::Told);
+        }
+        self.tell(&error::server_lost());
+        Ok(Ran::NotRun)
     }
 
     /// An error for the client after which the connection is useless to it.

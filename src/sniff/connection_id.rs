@@ -4,7 +4,8 @@ use super::lexer::{Kind, Lexer, Token};
 use super::types::Dialect;
 use super::words::Word;
 
-/// The statement with every call of `CONNECTION_ID()` replaced by `id`; None: there is none.
+/// The statement with every call of `CONNECTION_ID()` replaced by `id`; None: there is none, or it names a table with the server's
+/// own ids.
 ///
 /// An item of the outermost select list with such a call gets its text as written for a name, as the
 /// server would have named it; but not where its last words may be a name already.
@@ -13,6 +14,7 @@ pub fn with_connection_id(sql: &[u8], id: u32, dialect: Dialect) -> Option<Vec<u
     let mut place = Place::default();
     let mut out = Vec::new();
     let mut copied = 0;
+    let mut before = None;
     loop {
         let token = lexer.next();
         if place.ends_item(&lexer, &token) {
@@ -24,6 +26,15 @@ pub fn with_connection_id(sql: &[u8], id: u32, dialect: Dialect) -> Option<Vec<u
         }
         if token.kind == Kind::End {
             break;
+        }
+        if lists_connections(&lexer, &token) {
+            // of one of the servers' own schemas: the only words before a dot that tell
+            if before.is_some_and(|before| is_servers_schema(&lexer, &before)) {
+                return None;
+            }
+        }
+        if token.kind != Kind::Mark(b'.') {
+            before = Some(token);
         }
         let call = is_call(&lexer, &token)
             .then(|| closing(&mut lexer))
@@ -42,6 +53,39 @@ pub fn with_connection_id(sql: &[u8], id: u32, dialect: Dialect) -> Option<Vec<u
     }
     out.extend_from_slice(&sql[copied..]);
     Some(out)
+}
+
+/// Tables of the server's connections: beside their ids the call means the server's as well, so that a session finds itself.
+const OF_CONNECTIONS: [&[u8]; 7] = [
+    b"processlist",
+    b"innodb_trx",
+    b"threads",
+    b"metadata_lock_info",
+    b"session_connect_attrs",
+    b"session_account_connect_attrs",
+    b"thread_pool_queues",
+];
+
+fn lists_connections(lexer: &Lexer<'_>, token: &Token) -> bool {
+    token.qualified && is_one_of(lexer, token, &OF_CONNECTIONS)
+}
+
+fn is_servers_schema(lexer: &Lexer<'_>, token: &Token) -> bool {
+    is_one_of(
+        lexer,
+        token,
+        &[b"information_schema", b"performance_schema"],
+    )
+}
+
+fn is_one_of(lexer: &Lexer<'_>, token: &Token, names: &[&[u8]]) -> bool {
+    if !matches!(token.kind, Kind::Word | Kind::Quoted) {
+        return false;
+    }
+    let name = lexer.bytes(token);
+    let name = name.strip_prefix(b"`").unwrap_or(name);
+    let name = name.strip_suffix(b"`").unwrap_or(name);
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Servers take no longer name, bytes.
@@ -275,6 +319,8 @@ mod tests {
         for sql in [
             "SELECT 'CONNECTION_ID()'",
             "SELECT t.connection_id FROM t",
+            "SELECT * FROM information_schema.processlist WHERE id = connection_id()",
+            "SELECT connection_id() FROM `performance_schema`.`threads`",
             "SELECT connection_id FROM t",
             "SELECT 1 -- CONNECTION_ID()",
             "SELECT `connection_id`",

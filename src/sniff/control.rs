@@ -77,8 +77,9 @@ impl Scan<'_> {
     fn xa(&mut self, word: Word) {
         match word {
             Word::Start | Word::Begin => self.effect(Effects::XA_START),
-            Word::Commit | Word::Rollback | Word::Prepare => self.effect(Effects::XA_END),
-            Word::End => {}
+            Word::Commit | Word::Rollback => self.effect(Effects::XA_END),
+            // a prepared transaction stays with its session, which can do nothing else before COMMIT or ROLLBACK
+            Word::End | Word::Prepare => {}
             _ => self.effect(Effects::SERVER_STATE),
         }
         self.skip();

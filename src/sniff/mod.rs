@@ -41,7 +41,7 @@ pub use connection_id::with_connection_id;
 pub use digest::digest;
 pub use explain_route::explained_route;
 pub use facts::{facts, has_versions, Facts, Judge};
-pub use kill::{kill_target, Kill};
+pub use kill::{kill_target, Kill, KillWhom};
 pub use lock_word::LockWord;
 pub use memo::Memo;
 pub use named::{named, Named, TableName};

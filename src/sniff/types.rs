@@ -76,7 +76,7 @@ bitflags! {
         /// HANDLER … OPEN
         const HANDLER_OPEN = 1 << 16;
         const XA_START = 1 << 17;
-        /// XA COMMIT / ROLLBACK / PREPARE
+        /// XA COMMIT / ROLLBACK
         const XA_END = 1 << 18;
         /// CALL, EXECUTE, compound statements, locks for a backup: what is left in the session can
         /// only be undone by a reset

@@ -188,11 +188,14 @@ impl Snapshot {
         Built { snapshot, alarms }
     }
 
-    /// A group's servers give new sessions another sql_mode than before.
+    /// A group's servers give new sessions another sql_mode or autocommit than before.
     pub fn has_other_modes_than(&self, before: &Snapshot) -> bool {
         self.groups.iter().any(|group| {
             let known = before.groups.iter().find(|g| g.name == group.name);
-            known.is_some_and(|known| known.greeting.sql_mode != group.greeting.sql_mode)
+            known.is_some_and(|known| {
+                let (old, new) = (&known.greeting, &group.greeting);
+                old.sql_mode != new.sql_mode || old.autocommit != new.autocommit
+            })
         })
     }
 

@@ -23,6 +23,7 @@ impl Greeting {
         for other in &list {
             merged.capabilities &= other.capabilities;
             merged.collations = common(&merged.collations, &other.collations);
+            merged.autocommit &= other.autocommit;
             if other.sql_mode != lowest.sql_mode {
                 // text that any of them reads in a way of its own
                 merged.sql_mode = format!("{},{}", merged.sql_mode, other.sql_mode);
@@ -58,6 +59,7 @@ impl Greeting {
             auth_plugin: "mysql_native_password".into(),
             collations: Arc::default(),
             sql_mode: String::new(),
+            autocommit: true,
         }
     }
 }

@@ -118,6 +118,8 @@ pub struct Greeting {
     pub collations: Arc<HashMap<u16, (String, String)>>,
     /// @@global.sql_mode: what new sessions read text by. Empty where it was not asked for.
     pub sql_mode: String,
+    /// @@global.autocommit: whether new sessions begin with it.
+    pub autocommit: bool,
 }
 
 impl Greeting {

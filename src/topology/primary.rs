@@ -40,7 +40,7 @@ pub fn derive_primary<'s>(
         .filter(|i| is_writable(servers[*i]))
         .collect();
     let (primary, alarm) = match writable[..] {
-        [] => (None, None),
+        [] => (alone(&servers), None),
         [first, ..] if election == Primary::First => (Some(first), None),
         [one] => sole(one, &servers, &memory),
         _ => several(&writable, &servers, &mut memory),
@@ -69,6 +69,15 @@ fn settled(memory: &Memory, servers: &[&Server]) -> Memory {
     Memory {
         last: memory.last.filter(|id| find(id).is_some()),
         disputed: memory.disputed.iter().filter(open).copied().collect(),
+    }
+}
+
+/// The only server of a group is its primary although it is read-only: nobody else can take over, some accounts may write all
+/// the same, and to the others the server itself says what is wrong (1290).
+fn alone(servers: &[&Server]) -> Option<usize> {
+    match servers {
+        [only] if only.role == Role::Primary && only.health.alive => Some(0),
+        _ => None,
     }
 }
 

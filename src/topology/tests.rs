@@ -85,6 +85,27 @@ fn without_a_writable_server_there_is_no_primary() {
 }
 
 #[test]
+fn the_only_server_is_the_primary_also_while_it_is_read_only() {
+    let alone = |role: &str, state| {
+        let toml = format!(
+            "[proxy]\nlisten = [\"127.0.0.1:1\"]\n[[group]]\nname = \"main\"\n\
+             servers = [ {{ address = \"a:1\", role = \"{role}\" }} ]\n\
+             [[user]]\nname = \"app\"\npassword = \"x\"\ngroup = \"main\"\n"
+        );
+        let built = Snapshot::build(
+            &config(&toml),
+            None,
+            &mut ServerIds::default(),
+            &learnt(state),
+        );
+        built.snapshot.groups[0].primary
+    };
+    assert_eq!(alone("primary", "r"), Some(0));
+    assert_eq!(alone("primary", "-"), None);
+    assert_eq!(alone("replica", "r"), None);
+}
+
+#[test]
 fn a_failover_is_followed() {
     assert_eq!(primaries(&["wrr", "-rr", "-wr", "rwr"]), [A, NONE, B, B]);
 }
@@ -330,6 +351,7 @@ fn greeting(version: &str, capabilities: u64, collations: &[u16]) -> Greeting {
         auth_plugin: "caching_sha2_password".into(),
         collations: Arc::new(collations.iter().map(entry).collect()),
         sql_mode: String::new(),
+        autocommit: true,
     }
 }
 

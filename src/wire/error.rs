@@ -187,11 +187,12 @@ pub fn no_server(why: &str) -> Err {
     error(1053, b"08S01", format!("Umpire: {why}"))
 }
 
-/// 1158. Not 2013, which libraries raise themselves and take for a malformed packet when a server sends it.
+/// 1053, by which clients know that the server went away under them and that another connection may be needed. Not 2013, which
+/// libraries raise themselves and take for a malformed packet when a server sends it.
 pub fn server_lost() -> Err {
     let text = "Lost connection to the server during query: whether it took effect is not known, \
                 check before you repeat it";
-    error(1158, b"08S01", text)
+    error(1053, b"08S01", text)
 }
 
 /// 1094
@@ -204,6 +205,11 @@ pub fn not_owner_of_thread(id: u64) -> Err {
     error(1095, b"HY000", format!("You are not owner of thread {id}"))
 }
 
+/// 1927, which MariaDB tells a session that killed itself.
+pub fn connection_killed() -> Err {
+    error(1927, b"70100", "Connection was killed")
+}
+
 /// 1064
 pub fn syntax(near: &str) -> Err {
     let near: String = near.chars().take(NEAR_LIMIT).collect();
@@ -212,6 +218,12 @@ pub fn syntax(near: &str) -> Err {
          server version for the right syntax to use near '{near}' at line 1"
     );
     error(1064, b"42000", text)
+}
+
+/// 1231: a login with a character set in which servers cannot read statements.
+pub fn wrong_client_character_set(set: &str) -> Err {
+    let text = format!("Variable 'character_set_client' can't be set to the value of '{set}'");
+    error(1231, b"42000", text)
 }
 
 /// The proxy's own (1105): "Umpire: " + what happened + what to do.

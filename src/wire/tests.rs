@@ -174,7 +174,7 @@ fn the_catalogue_s_codes_and_states() {
         ),
         (
             error::server_lost(),
-            1158,
+            1053,
             "08S01",
             "Lost connection to the server during query: whether it took effect is not known, \
              check before you repeat it",

@@ -3,7 +3,7 @@ use crate::net::Wake;
 use crate::observe::digests::DigestInfo;
 use crate::observe::memory::WorkerMemory;
 use crate::observe::{PoolInfo, SessionInfo};
-pub use crate::session::shared::KillOutcome;
+pub use crate::session::shared::{KillOutcome, Whom};
 use crate::session::store::Stored;
 pub use crate::session::{RouteAnswer, RouteQuestion};
 use crate::topology::{ServerId, Snapshot};
@@ -42,7 +42,7 @@ pub enum Message {
     /// KILL of a client-visible connection id. `user`: only a session of this user (a client asks); None:
     /// any (the admin port asks).
     Kill {
-        id: u32,
+        whom: Whom,
         query_only: bool,
         user: Option<String>,
         reply: Reply<KillOutcome>,

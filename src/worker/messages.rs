@@ -105,14 +105,14 @@ impl Worker {
             }
             Message::Latency(reply) => reply(shared.latency.borrow().clone()),
             Message::Kill {
-                id,
+                whom,
                 query_only,
                 user,
                 reply,
             } => {
                 let shared = shared.clone();
                 net::spawn(async move {
-                    reply(kill_here(&shared, id, query_only, user.as_deref()).await);
+                    reply(kill_here(&shared, &whom, query_only, user.as_deref()).await);
                 });
             }
             Message::KillDone { ticket, outcome } => self.kills.done(ticket, outcome),

@@ -211,9 +211,9 @@ fn kill_elsewhere(
         });
         if let Some(mailbox) = mailboxes.get(kill.worker) {
             mailbox.send(Message::Kill {
-                id: kill.id,
+                whom: kill.whom,
                 query_only: kill.query_only,
-                user: Some(kill.user),
+                user: kill.user,
                 reply,
             });
         }

@@ -607,6 +607,7 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         auth_plugin: String::new(),
         collations: Arc::default(),
         sql_mode: String::new(),
+        autocommit: true,
     };
     let group = crate::topology::Group {
         name: "main".into(),

@@ -19,6 +19,7 @@ fn greeting() -> Greeting {
         auth_plugin: String::new(),
         collations: Arc::new(HashMap::from(known)),
         sql_mode: String::new(),
+        autocommit: true,
     }
 }
 

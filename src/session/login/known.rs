@@ -258,7 +258,7 @@ fn host_in(accounts: &Accounts, peer: &Peer) -> Host {
 }
 
 /// How errors name the client's host: as the servers do whose accounts are used.
-pub(super) fn host_name(shared: &Shared, peer: &Peer) -> String {
+pub(in crate::session) fn host_name(shared: &Shared, peer: &Peer) -> String {
     let snapshot = shared.snapshot();
     let mut accounts = snapshot.groups.iter().filter_map(|g| g.accounts.as_ref());
     match accounts.next() {

@@ -303,7 +303,7 @@ async fn learn_for(
 }
 
 /// Asks a group's primary on a connection of its own, outside of any session's transaction.
-pub(super) async fn ask_directly(
+pub(in crate::session) async fn ask_directly(
     shared: &Shared,
     snapshot: &Topology,
     account: &Rc<Account>,

@@ -47,6 +47,9 @@ pub use explain::{explain_for, RouteAnswer, RouteQuestion};
 pub use ids::KnownIds;
 pub use resume::resume_job;
 
+pub(super) use explain::ask_directly;
+pub(super) use used::query_payload;
+
 use super::kept::Kept;
 use super::lease::{GroupIndex, LastConnection};
 use super::pins::Pins;

@@ -277,7 +277,7 @@ impl Session {
 }
 
 /// COM_QUERY for a connection with these capabilities.
-pub(super) fn query_payload(sql: &[u8], capabilities: u64) -> Vec<u8> {
+pub(in crate::session) fn query_payload(sql: &[u8], capabilities: u64) -> Vec<u8> {
     use crate::wire::capabilities::QUERY_ATTRIBUTES;
     let mut payload = Vec::with_capacity(sql.len() + 3);
     payload.push(crate::wire::command::QUERY);

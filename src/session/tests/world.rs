@@ -237,6 +237,7 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
             auth_plugin: NATIVE.into(),
             collations: Arc::default(),
             sql_mode: String::new(),
+            autocommit: true,
         }),
         accounts: None,
     }

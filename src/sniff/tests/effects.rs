@@ -27,7 +27,7 @@ fn transactions() {
         ("XA START 'x'", E::XA_START),
         ("XA BEGIN 'x' JOIN", E::XA_START),
         ("XA END 'x'", E::empty()),
-        ("XA PREPARE 'x'", E::XA_END),
+        ("XA PREPARE 'x'", E::empty()),
         ("XA COMMIT 'x' ONE PHASE", E::XA_END),
         ("XA ROLLBACK 'x'", E::XA_END),
         ("XA RECOVER", E::SERVER_STATE),

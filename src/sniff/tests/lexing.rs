@@ -1,5 +1,5 @@
 use super::*;
-use crate::sniff::{digest, kill_target, Kill};
+use crate::sniff::{digest, kill_target, Kill, KillWhom};
 
 #[test]
 fn mariadb_leaves_out_comments_for_later_mysql() {
@@ -164,28 +164,52 @@ fn the_digest_forgets_literals_comments_space_and_case() {
 
 #[test]
 fn the_target_of_a_kill_is_read_from_every_spelling() {
-    let kill = |id, query, hard| Some(Kill { id, query, hard });
+    let kill = |whom, query, hard| Some(Kill { whom, query, hard });
+    let id = |id, query, hard| kill(KillWhom::Session(id), query, hard);
+    let computed = |text: &'static str| kill(KillWhom::Expression(text.as_bytes()), false, true);
+    let user = |name: &str, host: Option<&str>| {
+        let host = host.map(|host| host.as_bytes().to_vec());
+        kill(KillWhom::User(name.into(), host), false, true)
+    };
     for (sql, target) in [
-        ("KILL 5", kill(5, false, true)),
+        ("KILL 5", id(5, false, true)),
         (
             "kill connection 18446744073709551615;",
-            kill(u64::MAX, false, true),
+            id(u64::MAX, false, true),
         ),
-        ("/* x */ KILL /* y */ QUERY 7 -- z", kill(7, true, true)),
-        ("KILL SOFT QUERY 7", kill(7, true, false)),
-        ("KILL HARD CONNECTION 7;", kill(7, false, true)),
-        ("KILL 18446744073709551616", None),
-        ("KILL QUERY ID 7", None),
-        ("KILL USER u", None),
-        ("KILL 5 + 1", None),
-        ("KILL CONNECTION_ID()", None),
+        ("/* x */ KILL /* y */ QUERY 7 -- z", id(7, true, true)),
+        ("KILL SOFT QUERY 7", id(7, true, false)),
+        ("KILL HARD CONNECTION 7;", id(7, false, true)),
+        (
+            "KILL 18446744073709551616",
+            computed("18446744073709551616"),
+        ),
+        ("KILL 5 + 1", computed("5 + 1")),
+        ("KILL CONNECTION_ID() ;", computed("CONNECTION_ID()")),
+        ("KILL @id", computed("@id")),
+        ("KILL 1.5", computed("1.5")),
+        (
+            "KILL QUERY ID 7",
+            kill(KillWhom::Statement(b"7"), true, true),
+        ),
+        ("KILL USER u", user("u", None)),
+        (
+            "KILL CONNECTION USER 'it''s'@`h%`",
+            user("it's", Some("h%")),
+        ),
+        ("KILL USER u@localhost;", user("u", Some("localhost"))),
+        (
+            "KILL SOFT QUERY USER CURRENT_USER()",
+            kill(KillWhom::CurrentUser, true, false),
+        ),
+        ("KILL USER u v", None),
+        ("KILL USER", None),
         ("KILL 5; SELECT 1", None),
-        ("KILL 1.5", None),
         ("KILL", None),
         ("SELECT 5", None),
         ("", None),
     ] {
-        assert_eq!(kill_target(sql.as_bytes()), target, "{sql}");
+        assert_eq!(kill_target(sql.as_bytes(), MARIADB), target, "{sql}");
     }
 }
 

@@ -235,7 +235,7 @@ fn no_bytes_make_it_panic() {
         assert_eq!(sniff(&sql, true, dialect), got);
         assert_ne!(sniff(&sql, false, dialect).access, Access::Read);
         assert_eq!(digest(&sql, dialect), digest(&sql, dialect));
-        let _ = kill_target(&sql);
+        let _ = kill_target(&sql, MARIADB);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::admin::sql::statement;
 use crate::admin::workers::{ask, silent};
 use crate::control::Handle;
 use crate::wire::error;
-use crate::worker::mailbox::{KillOutcome, Message};
+use crate::worker::mailbox::{KillOutcome, Message, Whom};
 
 pub async fn run(handle: &Handle, rest: &str) -> Answer {
     let (query_only, id) = match statement::after(rest, "query") {
@@ -17,13 +17,13 @@ pub async fn run(handle: &Handle, rest: &str) -> Answer {
         return Answer::Refused(unknown(rest));
     };
     let question = |reply| Message::Kill {
-        id,
+        whom: Whom::Id(id),
         query_only,
         user: None,
         reply,
     };
     let answers = ask(handle.mailboxes(), question).await;
-    if answers.contains(&Some(KillOutcome::Killed)) {
+    if answers.contains(&Some(KillOutcome::Killed(1))) {
         return Answer::ok();
     }
     match silent(&answers).as_slice() {
