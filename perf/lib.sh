@@ -22,13 +22,19 @@ needs() {
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Starts the servers and writes $dir/umpire.toml, which listens on $port.
+# servers [GROUP]: starts the servers and writes $dir/umpire.toml, which listens on $port. With the name of a group, main or
+# second (the same server by another name), table `point` has the rows of sbtest1 in four shards of it.
 servers() {
+  local shards=${1:-}
   local base=26310
   while listening $base || listening $((base + 1)) || listening $((base + 2)); do base=$((base + 10)); done
   $cluster mariadb "$dir/servers" $base 2
   sysbench --mysql-host=127.0.0.1 --mysql-port=$base --mysql-user=app --mysql-password=apppw --mysql-db=sbtest \
     --tables=1 --table-size=10000 oltp_point_select prepare >/dev/null
+  for at in ${shards:+0 1 2 3}; do
+    mysql --no-defaults -h127.0.0.1 -P$base -uapp -papppw sbtest -e "
+      CREATE TABLE point_$at LIKE sbtest1; INSERT INTO point_$at SELECT * FROM sbtest1 WHERE MOD(id, 4) = $at"
+  done
   $cluster sync "$dir/servers"
   port=$((base + 2))
   cat >"$dir/umpire.toml" <<END
@@ -49,5 +55,19 @@ monitor = { user = "monitor", password = "monitorpw" }
 name = "app"
 password = "apppw"
 group = "main"
+END
+  [ -n "$shards" ] || return 0
+  cat >>"$dir/umpire.toml" <<END
+
+[[group]]
+name = "second"
+servers = [{ address = "localhost:$base", role = "primary" }]
+monitor = { user = "monitor", password = "monitorpw" }
+
+[[table]]
+name = "sbtest.point"
+key = "id"
+method = "mod"
+shards = [$(for at in 0 1 2 3; do echo "{ group = \"$shards\", table = \"point_$at\" },"; done)]
 END
 }

@@ -80,10 +80,10 @@ fn sniffed(sql: &str) -> Sniffed {
 fn remembered() -> Box<dyn FnMut()> {
     let mut memo = Memo::default();
     for other in ["SELECT c FROM sbtest1 WHERE id=99999"; 3] {
-        memo.sniff(other.as_bytes(), true, DIALECT);
+        memo.know(other.as_bytes(), true, DIALECT);
     }
     Box::new(move || {
-        black_box(memo.sniff(black_box(POINT_SELECT.as_bytes()), true, DIALECT));
+        black_box(memo.know(black_box(POINT_SELECT.as_bytes()), true, DIALECT));
     })
 }
 

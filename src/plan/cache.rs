@@ -9,13 +9,15 @@
 //! first statement of each shard is planned in full, and those behind it get its text with their own literals. Kept, too,
 //! is that a statement names no sharded table, only one that looks like it.
 use super::bind::Bound;
-use super::columns::Kind;
-use super::literal::{Literal, Reader};
+use super::key_at::{one_shard, At, KeyAt};
+use super::known::{Asked, Context, Execution, Known, Recalled};
+use super::literal::Reader;
 use super::planner::plan_noting;
-use super::request::{Planned, Request};
+use super::request::{Planned, Request, Value};
 use super::seen::Noted;
 use super::template::{without_literals, Hole, Template};
 use super::types::{Plan, Refusal};
+use crate::sniff::TextId;
 use ahash::AHashMap;
 
 /// Longer statements are planned every time, bytes.
@@ -37,6 +39,8 @@ pub struct Cache {
     holes: Vec<Hole>,
     /// Plans that were found here.
     hits: u64,
+    /// Those that are found without reading the statement.
+    known: Known,
 }
 
 type Generation = AHashMap<Box<[u8]>, Entry>;
@@ -53,38 +57,61 @@ enum Kept {
     Shards(Vec<Template>),
 }
 
-/// A literal or parameter that decides the shard.
-#[derive(PartialEq)]
-struct KeyAt {
-    value: At,
-    negative: bool,
-    stored: bool,
-    /// Place in the shard map.
-    rule: usize,
-    /// Of the key's column.
-    kind: Kind,
-}
-
-#[derive(PartialEq)]
-enum At {
-    Hole(usize),
-    Parameter(u16),
-}
-
 impl Cache {
     /// As [`super::plan`].
     ///
     /// # Errors
     /// As there.
     pub fn plan(&mut self, request: &Request<'_>) -> Result<Planned, Refusal> {
+        self.plan_as(request, Asked::Once)
+    }
+
+    /// As [`super::plan`]. A kept plan is recalled from then on by what it was `asked` as.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn plan_as(&mut self, request: &Request<'_>, asked: Asked<'_>) -> Result<Planned, Refusal> {
         if !self.open(request) {
             return super::plan(request);
         }
-        if let Some(planned) = self.find(request) {
-            self.hits += 1;
-            return Ok(planned);
+        let Some(planned) = self.find(request) else {
+            return plan_noting(request, &mut |bound, planned| self.keep(bound, planned));
+        };
+        self.hits += 1;
+        if !matches!(asked, Asked::Once) {
+            if let Some(entry) = self.young.get(self.key.as_slice()) {
+                let (keys, holes) = (&entry.keys, &self.holes);
+                self.known.learn(asked, request, keys, holes, &planned);
+            }
         }
-        plan_noting(request, &mut |bound, planned| self.keep(bound, planned))
+        Ok(planned)
+    }
+
+    /// The plan of a text that the sniffer keeps, if it is known. Where the shard has a text of its own, that is appended to
+    /// `out`.
+    pub fn recall(
+        &self,
+        text: TextId,
+        sql: &[u8],
+        context: &Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<Recalled> {
+        self.known.recall(text, sql, context, out)
+    }
+
+    /// The plan of an EXECUTE, if it is known. `statement`: see [`Asked::Execute`]; `value`: of a parameter.
+    pub fn recall_execute(
+        &self,
+        statement: u128,
+        context: &Context<'_>,
+        value: &mut dyn FnMut(u16) -> Option<Value>,
+    ) -> Option<Execution> {
+        self.known.recall_execute(statement, context, value)
+    }
+
+    /// That [`super::concerns`] said no of a text.
+    pub fn keep_unconcerned(&mut self, text: TextId, context: &Context<'_>) {
+        self.known.keep_unconcerned(text, context);
     }
 
     /// Plans that were not made anew, so far.
@@ -97,7 +124,8 @@ impl Cache {
     pub(super) fn size(&self) -> usize {
         let generations = [&self.young, &self.old];
         let entries = generations.iter().flat_map(|of| of.iter());
-        entries.map(|(key, entry)| key.len() + entry.size()).sum()
+        let entries: usize = entries.map(|(key, entry)| key.len() + entry.size()).sum();
+        entries + self.known.bytes()
     }
 
     /// Makes the statement's key. False: it cannot be kept.
@@ -199,14 +227,8 @@ impl Entry {
             Kept::Shards(templates) => templates,
         };
         let reader = Reader::of(request);
-        let mut shard = None;
-        for key in &self.keys {
-            let at = key.shard(request, &reader, holes)?;
-            if *shard.get_or_insert(at) != at {
-                return None;
-            }
-        }
-        let at = templates.binary_search_by_key(&shard?, |t| t.shard).ok()?;
+        let shard = one_shard(&self.keys, |key| key.shard(request.map, &reader, holes))?;
+        let at = templates.binary_search_by_key(&shard, |t| t.shard).ok()?;
         let part = templates.get(at)?.fill(request.sql, holes);
         Some(Planned::Plan(Plan::Single(part)))
     }
@@ -230,25 +252,6 @@ impl Entry {
             Kept::Shards(templates) => templates.iter().map(Template::size).sum(),
         };
         size_of::<Entry>() + self.keys.len() * size_of::<KeyAt>() + templates
-    }
-}
-
-impl KeyAt {
-    fn shard(&self, request: &Request<'_>, reader: &Reader<'_>, holes: &[Hole]) -> Option<usize> {
-        let found = match self.value {
-            At::Parameter(at) => reader.parameter(at, &self.kind, self.stored),
-            At::Hole(at) => {
-                let hole = holes.get(at)?;
-                match hole.is_string {
-                    true => reader.string(hole.span, &self.kind),
-                    false => reader.number(hole.span, self.negative, &self.kind, self.stored),
-                }
-            }
-        };
-        match found {
-            Literal::Key(key) => request.map.sharding(self.rule)?.locate(&key),
-            Literal::Null | Literal::Unknown => None,
-        }
     }
 }
 

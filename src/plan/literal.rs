@@ -2,6 +2,7 @@
 use super::ast::{Expr, ExprKind, Span};
 use super::columns::Kind;
 use super::request::{Request, Value};
+use crate::sniff::Dialect;
 use crate::topology::shards::{Key, Method, Period};
 
 /// What an expression says of the key it is compared with or becomes.
@@ -27,6 +28,15 @@ impl<'a> Reader<'a> {
             sql: request.sql,
             parameters: request.parameters,
             backslash: !request.dialect.no_backslash_escapes,
+        }
+    }
+
+    /// Of a text without parameters.
+    pub fn without_parameters(sql: &'a [u8], dialect: Dialect) -> Reader<'a> {
+        Reader {
+            sql,
+            parameters: None,
+            backslash: !dialect.no_backslash_escapes,
         }
     }
 
@@ -91,11 +101,12 @@ impl<'a> Reader<'a> {
         self.sql.get(span.0..span.1).unwrap_or_default()
     }
 
-    fn of_value(&self, value: &Value, kind: &Kind, stored: bool) -> Literal {
+    /// A value that is not in [`Reader::parameters`].
+    pub fn of_value(&self, value: &Value, kind: &Kind, stored: bool) -> Literal {
         match value {
             Value::Null => Literal::Null,
-            Value::Int(n) => number(n.to_string().as_bytes(), kind, stored),
-            Value::Unsigned(n) => number(n.to_string().as_bytes(), kind, stored),
+            Value::Int(n) => integer((*n).into(), kind, stored),
+            Value::Unsigned(n) => integer((*n).into(), kind, stored),
             Value::Bytes(text) => self.of_text(text, kind),
             Value::Date {
                 year, month, day, ..
@@ -147,19 +158,27 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Digits as a key: of an integer column within its range; of a text column only when stored, since a number is
-/// compared with text by value ('05' = 5).
+/// Digits as a key; see [`integer`].
 fn number(digits: &[u8], kind: &Kind, stored: bool) -> Literal {
     let plain = digits.strip_prefix(b"-").unwrap_or(digits);
     if plain.is_empty() || !plain.iter().all(u8::is_ascii_digit) || plain.len() > 20 {
         return Literal::Unknown;
     }
-    let Some(value) = std::str::from_utf8(digits)
-        .ok()
-        .and_then(|d| d.parse::<i128>().ok())
-    else {
-        return Literal::Unknown;
+    // 18 digits fit into 64 bits, whose arithmetic is the faster one
+    let (high, low) = plain.split_at(plain.len().saturating_sub(18));
+    let add = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
+    let (high, low) = (high.iter().fold(0, add), low.iter().fold(0, add));
+    let value = match high {
+        0 => i128::from(low),
+        _ => i128::from(high) * 1_000_000_000_000_000_000 + i128::from(low),
     };
+    let negative = plain.len() < digits.len();
+    integer(if negative { -value } else { value }, kind, stored)
+}
+
+/// A whole number as a key: of an integer column within its range; of a text column only when stored, since a number is
+/// compared with text by value ('05' = 5).
+fn integer(value: i128, kind: &Kind, stored: bool) -> Literal {
     match kind {
         Kind::Integer { low, high } if (*low..=*high).contains(&value) => {
             Literal::Key(Key::Int(value))

@@ -20,6 +20,7 @@
 //! | `edit.rs` | the parts' text: the client's with a few spans replaced |
 //! | `planner.rs` | the phases put together |
 //! | `cache.rs`, `template.rs`, `seen.rs` | plans of one shard, kept by the statement's words without its literals |
+//! | `known.rs`, `key_at.rs` | the same of statements that are known without being read |
 //! | `explained.rs` | EXPLAIN and ANALYZE of one shard's statement |
 //! | `explain.rs`, `why.rs` | a plan and its reasons in words |
 //! | `types.rs`, `request.rs` | [`Plan`], and what the planner is asked |
@@ -35,6 +36,8 @@ mod explained;
 mod gather;
 mod ids;
 mod insert_query;
+mod key_at;
+mod known;
 mod literal;
 mod locate;
 mod mention;
@@ -57,6 +60,7 @@ pub use cache::Cache;
 pub use columns::{Column as TableColumn, Columns, Kind as ColumnKind};
 pub use ddl::created_table;
 pub use explain::explain;
+pub use known::{Asked, Context, Execution, Recalled, ShardText};
 pub use mention::concerns;
 pub use planner::plan;
 pub use request::{Planned, Request, Value};

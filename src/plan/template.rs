@@ -56,6 +56,19 @@ pub(super) fn without_literals(
     }
 }
 
+/// Whether a number stays in the text although it has digits only.
+pub(super) fn has_long_numbers(sql: &[u8], dialect: Dialect) -> bool {
+    let mut lexer = Lexer::new(sql, dialect);
+    loop {
+        let token = lexer.next();
+        match token.kind {
+            Kind::End => return false,
+            Kind::Number if token.end - token.start > DIGITS => return true,
+            _ => {}
+        }
+    }
+}
+
 /// One shard's part of a statement, for any literals.
 #[derive(Debug)]
 pub(super) struct Template {

@@ -2,6 +2,7 @@
 //! planner says now; read the difference before keeping it.
 mod cached;
 mod reading;
+mod recalled;
 mod rules;
 
 use super::*;

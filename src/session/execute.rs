@@ -6,6 +6,7 @@
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::prepare::{close_on_server, statement_id, with_statement_id};
+use super::sharded::OnShard;
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
@@ -33,19 +34,29 @@ struct Plan {
     text: Rc<[u8]>,
     head: Execute,
     cursor: bool,
+    on: OnShard,
 }
 
 impl Session {
     pub(super) async fn execute(&mut self, command: Command) -> Result<(), End> {
+        let (mut visit, mut on) = (None, None);
         if self.executes_sharded(&command) {
-            return Box::pin(self.execute_sharded(command)).await;
+            match self.visit_to_execute(&command) {
+                Ok(Some((there, shard))) => (visit, on) = (Some(there), shard),
+                Ok(None) => return Box::pin(self.execute_sharded(command)).await,
+                Err(error) => return self.deny(&command, &error),
+            }
         }
-        self.run_execute(command).await
+        let ran = self.run_execute(command, on).await;
+        match visit {
+            Some(visit) if !self.leave(&ran) => Box::pin(self.settle_visit(visit)).await,
+            _ => ran,
+        }
     }
 
-    /// On the group whose seat is taken.
-    pub(super) async fn run_execute(&mut self, command: Command) -> Result<(), End> {
-        let plan = match self.plan_execute(&command) {
+    /// On the group whose seat is taken; `on`: what is executed there.
+    pub(super) async fn run_execute(&mut self, command: Command, on: OnShard) -> Result<(), End> {
+        let plan = match self.plan_execute(&command, on) {
             Ok(plan) => plan,
             Err(error) => {
                 self.tell(&error);
@@ -76,7 +87,7 @@ impl Session {
                 self.settle(lease);
                 return Ok(());
             }
-            let server_id = match self.prepared_on(&mut lease, plan.id).await {
+            let server_id = match self.prepared_on(&mut lease, plan.id, &plan.on).await {
                 Ok(id) => id,
                 Err(NotReady::Refused(error)) if self.can_heal(&lease, &error) => {
                     lease.after = After::Reset;
@@ -142,7 +153,7 @@ impl Session {
         }
     }
 
-    fn plan_execute(&mut self, command: &Command) -> Result<Plan, reply::Err> {
+    fn plan_execute(&mut self, command: &Command, on: OnShard) -> Result<Plan, reply::Err> {
         let id = statement_id(command)
             .map(|id| self.statements.resolve(id))
             .unwrap_or(0);
@@ -186,6 +197,7 @@ impl Session {
             text: statement.text.clone(),
             head,
             cursor,
+            on,
         })
     }
 
@@ -208,6 +220,7 @@ impl Session {
         &mut self,
         lease: &mut Lease,
         id: u32,
+        on: &OnShard,
     ) -> Result<u32, NotReady> {
         if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
             self.statements.keep_apart(id);
@@ -217,11 +230,14 @@ impl Session {
                 self.unknown_statement(id, "mysqld_stmt_execute"),
             ));
         };
-        let key = statement.key;
+        let key = on
+            .as_ref()
+            .map_or(statement.key, |on| StatementKey(on.identity));
         if let Some(prepared) = lease.prepared.get(key) {
             return Ok(prepared.server_id);
         }
-        let (text, state) = (statement.text.clone(), statement.state.clone());
+        let text = on.as_ref().map_or(&statement.text, |on| &on.sql);
+        let (text, state) = (text.clone(), statement.state.clone());
         let typed = statement
             .sniffed
             .effects
@@ -313,7 +329,11 @@ impl Session {
         self.note_bulk_types(lease, command, plan.id);
         if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
         {
-            if let Some(prepared) = lease.prepared.get(statement.key) {
+            let key = plan
+                .on
+                .as_ref()
+                .map_or(statement.key, |on| StatementKey(on.identity));
+            if let Some(prepared) = lease.prepared.get(key) {
                 if plan.head.types.is_none() && prepared.types_of != statement.token {
                     bytes = match &statement.types {
                         Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,

@@ -118,6 +118,7 @@ impl Session {
         let of_servers = self.greeting.sql_mode.as_bytes();
         let mode = self.state.variable(b"sql_mode").unwrap_or(of_servers);
         self.dialect.ansi_quotes = has_mode(mode, b"ANSI_QUOTES");
+        self.zero_generates = super::sharded::zero_generates(&self.state);
         let charset = self
             .state
             .variable(b"character_set_client")

@@ -35,6 +35,12 @@ impl GroupIndex {
     pub fn epoch(self) -> u64 {
         self.epoch
     }
+
+    /// Its place in the snapshot of this epoch; None: not looked up yet.
+    #[inline]
+    pub fn of(self, epoch: u64) -> Option<usize> {
+        (self.epoch == epoch).then_some(self.index)
+    }
 }
 
 /// No connection has as many uses.

@@ -57,7 +57,7 @@ impl Session {
     /// From here on the connection is held, and a held one is not made to fit any more: the statement is prepared
     /// and the session's state is set before the first part.
     async fn ready_for_long_data(&mut self, lease: &mut Lease, id: u32) -> Result<u32, NotReady> {
-        let server_id = self.prepared_on(lease, id).await?;
+        let server_id = self.prepared_on(lease, id, &None).await?;
         if self.pins.is_empty() {
             let state = self.state.clone();
             self.change_state(lease, &state).await?;

@@ -118,6 +118,8 @@ pub struct Session {
     pools: Box<[(ServerId, PoolRef)]>,
     /// A client that sends no command for this long is closed (its own wait_timeout once it was SET).
     idle_timeout: Duration,
+    /// Of [`Session::state`]: see [`crate::plan::Request`].
+    zero_generates: bool,
     /// Seats at other groups than the user's own.
     sharded: Option<Box<sharded::Sharded>>,
     /// The library that the client has selected.
@@ -296,6 +298,7 @@ impl Session {
             group: lease::GroupIndex::default(),
             pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
+            zero_generates: true,
             sharded: None,
             library: None,
             scratch: Vec::new(),

@@ -1,6 +1,7 @@
 //! COM_QUERY: sniffed, routed, run; again elsewhere where that is provably without effect.
 use super::lease::Attempt;
 use super::pins::Pins;
+use super::sharded::Way;
 use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::net::Buf;
@@ -23,11 +24,7 @@ impl Session {
         }
         let sql = command.body().get(text_at..).unwrap_or_default();
         let whole = command.is_whole();
-        let sniffed = self
-            .shared
-            .memo
-            .borrow_mut()
-            .sniff(sql, whole, self.dialect);
+        let (sniffed, text) = self.shared.memo.borrow_mut().know(sql, whole, self.dialect);
         self.watch_verb(sniffed.verb);
         if let Err(error) = self.check_policies(sql, whole) {
             return self.deny(&command, &error);
@@ -63,19 +60,29 @@ impl Session {
         if self.obeys_rules() && self.brings_rule(&sniffed, sql) {
             return Box::pin(self.create_with_rule(&command, text_at, &sniffed)).await;
         }
-        if self.shards() && self.may_leave_home(&sniffed, sql) {
-            let snapshot = self.shared.snapshot();
-            let planned = self.plan_text(&snapshot, sql);
-            if !self.stays_home(&planned, &sniffed, &snapshot) {
-                if !command.is_whole() {
+        let mut visit = None;
+        if self.shards() {
+            match self.way(&command, text_at, &sniffed, text) {
+                Way::Home => {}
+                Way::Visit(there, own) => {
+                    visit = Some(there);
+                    command = own.unwrap_or(command);
+                }
+                Way::Dispatch(_) if !command.is_whole() => {
                     let what =
                         "a statement of more than 256 KiB cannot use sharded tables: split it";
                     return Err(self.tell_and_end(&error::own(what)));
                 }
-                return Box::pin(self.dispatch(command, sniffed, text_at, planned)).await;
+                Way::Dispatch(planned) => {
+                    return Box::pin(self.dispatch(command, sniffed, text_at, *planned)).await;
+                }
             }
         }
-        self.run_query(command, sniffed, text_at).await
+        let ran = self.run_query(command, sniffed, text_at).await;
+        match visit {
+            Some(visit) if !self.leave(&ran) => Box::pin(self.settle_visit(visit)).await,
+            _ => ran,
+        }
     }
 
     /// Runs a statement on the group whose seat is taken.

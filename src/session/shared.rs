@@ -11,8 +11,8 @@ use crate::config::WhenFull;
 use crate::observe::digests::Digests;
 use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
-use crate::plan::{self, Planned, Refusal, Request};
-use crate::sniff::{Dialect, Memo};
+use crate::plan::{self, Asked, Context, Execution, Planned, Recalled, Refusal, Request};
+use crate::sniff::{Dialect, Memo, TextId};
 use crate::throttle::failures::Failures;
 use crate::topology::{ServerId, Snapshot};
 pub use crate::wire::auth::caching_sha2::KeyPair;
@@ -111,6 +111,8 @@ pub struct Shared {
     /// A record and its masked text are made here.
     pub journal_bytes: RefCell<Vec<u8>>,
     pub journal_text: RefCell<Vec<u8>>,
+    /// A command that gets a shard's text is made here.
+    pub command: RefCell<Vec<u8>>,
     /// Turn latency in microseconds.
     pub latency: RefCell<hdrhistogram::Histogram<u64>>,
     pub keys: Arc<KeyPair>,
@@ -173,6 +175,7 @@ impl Shared {
             watch_waits: Cell::new(waits(&snapshot)),
             journal_bytes: RefCell::default(),
             journal_text: RefCell::default(),
+            command: RefCell::default(),
             latency: RefCell::new(crate::observe::latency_histogram()),
             keys,
             kill_elsewhere,
@@ -256,20 +259,53 @@ impl Shared {
         plan::concerns(sql, schema, &self.snapshot.borrow().shards, dialect)
     }
 
-    pub fn plan(&self, request: &Request<'_>) -> Result<Planned, Refusal> {
+    pub fn plan(&self, request: &Request<'_>, asked: Asked<'_>) -> Result<Planned, Refusal> {
         #[cfg(test)]
         if let Some(planner) = self.by_hand.get() {
             return planner(request);
         }
         let mut plans = self.plans.borrow_mut();
         let before = plans.hits();
-        let planned = plans.plan(request);
+        let planned = plans.plan_as(request, asked);
         if plans.hits() > before {
             self.stats.plans_cached.add(1);
         } else {
             self.stats.plans_made.add(1);
         }
         planned
+    }
+
+    /// See [`plan::Cache::recall`].
+    pub fn recall(
+        &self,
+        text: TextId,
+        sql: &[u8],
+        context: &Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<Recalled> {
+        let found = self.plans.borrow().recall(text, sql, context, out)?;
+        if found != Recalled::Unconcerned {
+            self.stats.plans_cached.add(1);
+        }
+        Some(found)
+    }
+
+    /// See [`plan::Cache::recall_execute`].
+    pub fn recall_execute(
+        &self,
+        statement: u128,
+        context: &Context<'_>,
+        value: &mut dyn FnMut(u16) -> Option<plan::Value>,
+    ) -> Option<Execution> {
+        let plans = self.plans.borrow();
+        let found = plans.recall_execute(statement, context, value)?;
+        self.stats.plans_cached.add(1);
+        Some(found)
+    }
+
+    /// See [`plan::Cache::keep_unconcerned`].
+    pub fn keep_unconcerned(&self, text: TextId, context: &Context<'_>) {
+        self.plans.borrow_mut().keep_unconcerned(text, context);
     }
 
     /// Plans made by hand.

@@ -102,6 +102,10 @@ impl Statements {
         }
     }
 
+    pub fn look(&self, id: u32) -> Option<&Statement> {
+        self.by_id.get(&id)
+    }
+
     pub fn get(&mut self, id: u32) -> Option<&mut Statement> {
         self.by_id.get_mut(&id)
     }

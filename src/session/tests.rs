@@ -1,4 +1,5 @@
 mod allocations;
+mod one_shard;
 mod shards;
 mod turns;
 mod world;

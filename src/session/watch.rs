@@ -14,6 +14,7 @@ use crate::sniff::{self, Dialect, Verb};
 use crate::topology::{Snapshot, User};
 use crate::wire::query::text_offset;
 use crate::wire::{command, error, reply};
+use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -158,6 +159,24 @@ impl Watch {
         self.shards.clear();
         self.policy = None;
     }
+
+    fn note_shard(&mut self, snapshot: &Snapshot, group: usize, shard: usize) {
+        let group = snapshot.groups.get(group).map_or("?", |g| &g.name);
+        let start = self.shards.len();
+        if start > 0 {
+            self.shards.push(' ');
+        }
+        let name = self.shards.len();
+        // a name with a space would be read as two
+        let letter = |c: char| if c.is_whitespace() { '_' } else { c };
+        self.shards.extend(group.chars().map(letter));
+        // a String takes all that is written into it
+        let _ = write!(self.shards, "/{shard}");
+        let (known, new) = self.shards.split_at(name);
+        if self.shards.len() > SHARDS || known.split(' ').any(|known| known == new) {
+            self.shards.truncate(start);
+        }
+    }
 }
 
 impl Session {
@@ -230,17 +249,15 @@ impl Session {
         };
         let snapshot = self.shared.snapshot();
         for part in parts {
-            let group = snapshot.groups.get(part.group).map_or("?", |g| &g.name);
-            // a name with a space would be read as two
-            let name = format!("{}/{}", group.replace(char::is_whitespace, "_"), part.shard);
-            let known = watch.shards.split(' ').any(|known| known == name);
-            if known || watch.shards.len() + 1 + name.len() > SHARDS {
-                continue;
-            }
-            if !watch.shards.is_empty() {
-                watch.shards.push(' ');
-            }
-            watch.shards.push_str(&name);
+            watch.note_shard(&snapshot, part.group, part.shard);
+        }
+    }
+
+    /// The same of one.
+    #[inline]
+    pub(super) fn watch_shard(&mut self, group: usize, shard: usize) {
+        if let Some(watch) = self.watch.as_mut() {
+            watch.note_shard(&self.shared.snapshot(), group, shard);
         }
     }
 

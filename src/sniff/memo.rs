@@ -14,9 +14,15 @@ const LONGEST: usize = 512;
 /// Texts kept; a power of two.
 const PLACES: usize = 256;
 
+/// A text that is kept, with any digits in its free places. Never given twice by one [`Memo`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextId(pub u64);
+
 /// Per worker.
 pub struct Memo {
     places: Vec<Place>,
+    /// The last one given.
+    id: u64,
 }
 
 #[derive(Clone)]
@@ -28,6 +34,7 @@ struct Place {
     /// The text, eight bytes each, with free digits as `0`; and which bytes are such digits (0xff) or not (0).
     words: Vec<(u64, u64)>,
     sniffed: Sniffed,
+    id: TextId,
 }
 
 impl Default for Memo {
@@ -38,33 +45,47 @@ impl Default for Memo {
             dialect: Dialect::default(),
             words: Vec::new(),
             sniffed: sniff(b"", true, Dialect::default()),
+            id: TextId(0),
         };
         Memo {
             places: vec![nothing; PLACES],
+            id: 0,
         }
     }
 }
 
 impl Memo {
     /// As [`sniff`].
+    #[cfg(test)]
     pub fn sniff(&mut self, sql: &[u8], complete: bool, dialect: Dialect) -> Sniffed {
+        self.know(sql, complete, dialect).0
+    }
+
+    /// As [`sniff`]; and which of the kept texts it is, if any.
+    pub fn know(
+        &mut self,
+        sql: &[u8],
+        complete: bool,
+        dialect: Dialect,
+    ) -> (Sniffed, Option<TextId>) {
         if !complete || sql.is_empty() || sql.len() > LONGEST {
-            return sniff(sql, complete, dialect);
+            return (sniff(sql, complete, dialect), None);
         }
         let hash = hash(sql);
         let Some(place) = self.places.get_mut(hash as usize % PLACES) else {
-            return sniff(sql, complete, dialect);
+            return (sniff(sql, complete, dialect), None);
         };
         if place.holds(sql, dialect) {
-            return place.sniffed;
+            return (place.sniffed, Some(place.id));
         }
         let sniffed = sniff(sql, complete, dialect);
         if place.candidate != hash {
             place.candidate = hash;
-        } else if is_kept(&sniffed) {
-            place.keep(sql, dialect, sniffed);
+        } else if is_kept(&sniffed) && place.keep(sql, dialect, sniffed) {
+            self.id += 1;
+            place.id = TextId(self.id);
         }
-        sniffed
+        (sniffed, None)
     }
 }
 
@@ -90,13 +111,14 @@ impl Place {
         self.length == sql.len() && self.dialect == dialect && words(sql).zip(&self.words).all(same)
     }
 
-    fn keep(&mut self, sql: &[u8], dialect: Dialect, sniffed: Sniffed) {
+    /// False: it is none that can be kept.
+    fn keep(&mut self, sql: &[u8], dialect: Dialect, sniffed: Sniffed) -> bool {
         let mut free = [0u8; LONGEST];
         let mut lexer = Lexer::new(sql, dialect);
         let mut token = lexer.next();
         // SET STATEMENT … FOR has the verb of the inner statement
         if lexer.bytes(&token).eq_ignore_ascii_case(b"set") {
-            return;
+            return false;
         }
         loop {
             match token.kind {
@@ -117,6 +139,7 @@ impl Place {
                 .push((without_digits(word).0 & free | word & !free, free));
         }
         (self.length, self.dialect, self.sniffed) = (sql.len(), dialect, sniffed);
+        true
     }
 }
 

@@ -43,7 +43,7 @@ pub use explain_route::explained_route;
 pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill, KillWhom};
 pub use lock_word::LockWord;
-pub use memo::Memo;
+pub use memo::{Memo, TextId};
 pub use named::{named, Named, TableName};
 pub use normal::normalised;
 pub use placeholders::placeholders;

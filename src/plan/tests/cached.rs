@@ -46,10 +46,10 @@ const LITERALS: [&str; 40] = [
     "_latin1'x'",
 ];
 
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, below: usize) -> usize {
+    pub fn below(&mut self, below: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -59,7 +59,7 @@ impl Random {
 }
 
 /// Statements of the golden files, as templates: `\0` where a plain number or string stood.
-fn templates() -> Vec<String> {
+pub(super) fn templates() -> Vec<String> {
     let files = [
         include_str!("../testdata/single.sql"),
         include_str!("../testdata/fanout.sql"),
@@ -120,7 +120,7 @@ fn filled(template: &str, random: &mut Random, plain: bool) -> String {
     out
 }
 
-fn value(random: &mut Random) -> Value {
+pub(super) fn value(random: &mut Random) -> Value {
     match random.below(6) {
         0 => Value::Null,
         1 => Value::Unsigned(random.below(2000) as u64),

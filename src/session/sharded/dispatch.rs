@@ -4,7 +4,7 @@ use super::ids::Wanted;
 use super::reply::Told;
 use super::{Last, Session};
 use crate::backend::State;
-use crate::plan::{Part, Plan, Planned, Refusal, Request, Value};
+use crate::plan::{Asked, Part, Plan, Planned, Refusal, Request, Value};
 use crate::relay::Command;
 use crate::session::pins::Pins;
 use crate::session::shared::Topology;
@@ -27,13 +27,16 @@ impl Session {
             || self.shared.concerns(sql, schema, self.dialect)
     }
 
-    /// What becomes of a statement; pure but for the columns that are known.
+    /// What becomes of a statement; pure but for the columns that are known. `asked`: by what the plan is recalled later.
     pub(in crate::session) fn plan_text(
         &self,
         snapshot: &Topology,
         sql: &[u8],
+        asked: Asked<'_>,
     ) -> Result<Planned, Refusal> {
-        self.plan_with(snapshot, sql, None, &self.state)
+        self.ask_planner(snapshot, sql, None, &self.state, |request| {
+            self.shared.plan(request, asked)
+        })
     }
 
     /// As [`Session::plan_text`], of an EXECUTE. `state`: what the session's was when names in it were given their meaning.
@@ -45,7 +48,7 @@ impl Session {
         state: &State,
     ) -> Result<Planned, Refusal> {
         self.ask_planner(snapshot, sql, parameters, state, |request| {
-            self.shared.plan(request)
+            self.shared.plan(request, Asked::Once)
         })
     }
 
@@ -57,12 +60,12 @@ impl Session {
         state: &State,
         ask: impl FnOnce(&Request<'_>) -> R,
     ) -> R {
-        let home = snapshot.groups.iter().position(|g| g.name == self.home());
+        let home = self.home_index(snapshot);
         let held = self.sharded.as_ref().and_then(|s| {
             let mut open = s.parked_in_transaction();
             match open.find_map(|seat| seat.group.as_deref()) {
                 Some(name) => snapshot.groups.iter().position(|g| g.name == name),
-                None => home.filter(|_| s.home_used),
+                None => Some(home).filter(|_| s.home_used),
             }
         });
         let now = crate::net::now();
@@ -73,7 +76,6 @@ impl Session {
         };
         let ids =
             |table: &str, count: u64, above: u64| self.shared.ids.take(table, count, above, now);
-        let mode = state.variable(b"sql_mode").unwrap_or_default();
         ask(&Request {
             sql,
             schema: state
@@ -84,11 +86,11 @@ impl Session {
             columns: &columns,
             parameters,
             dialect: self.dialect,
-            home: home.unwrap_or(usize::MAX),
+            home,
             held,
             ids: &ids,
             version: Some(self.shared.columns.version(&snapshot.shards, now)),
-            zero_generates: !has_word(mode, b"NO_AUTO_VALUE_ON_ZERO"),
+            zero_generates: zero_generates(state),
             seed: self.shared.seed(),
         })
     }
@@ -100,14 +102,8 @@ impl Session {
         sniffed: &Sniffed,
         snapshot: &Topology,
     ) -> bool {
-        let home = |group: usize| {
-            snapshot
-                .groups
-                .get(group)
-                .is_none_or(|g| g.name == self.user.config.group)
-        };
         let plain = !sniffed.effects.contains(Effects::BEGIN) && self.sharded.is_none();
-        plain && matches!(planned, Ok(Planned::Whole { group }) if home(*group))
+        plain && matches!(planned, Ok(Planned::Whole { group }) if self.is_home(*group, snapshot))
     }
 
     /// A statement of a session that uses several groups.
@@ -222,7 +218,7 @@ impl Session {
         bound: Option<(&[Value], &Rc<State>)>,
     ) -> Result<Planned, Refusal> {
         match bound {
-            None => self.plan_text(snapshot, sql),
+            None => self.plan_text(snapshot, sql, Asked::Once),
             Some((values, state)) => self.plan_with(snapshot, sql, Some(values), state),
         }
     }
@@ -339,10 +335,15 @@ impl Session {
         self.note_last(if home { Last::Home } else { Last::Group(group) });
     }
 
-    pub(super) async fn after_single(&mut self) -> Result<(), Told> {
-        if self.active_seat().is_none() && self.pins.contains(Pins::TRANSACTION) {
+    /// After a statement on the seat that is taken.
+    pub(super) fn note_use_of_home(&mut self) {
+        if self.pins.contains(Pins::TRANSACTION) && self.is_at_home() {
             self.sharded.get_or_insert_with(Box::default).home_used = true;
         }
+    }
+
+    pub(super) async fn after_single(&mut self) -> Result<(), Told> {
+        self.note_use_of_home();
         if self.pins == Pins::INSERT_ID {
             self.resolve_last_insert_id().await?;
         }
@@ -379,6 +380,12 @@ impl Session {
         self.run_query(command, *sniffed, text_at).await?;
         Ok(())
     }
+}
+
+/// 0 for an AUTO_INCREMENT column makes an id.
+pub(in crate::session) fn zero_generates(state: &State) -> bool {
+    let mode = state.variable(b"sql_mode").unwrap_or_default();
+    !has_word(mode, b"NO_AUTO_VALUE_ON_ZERO")
 }
 
 fn has_word(text: &[u8], word: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use super::Session;
 use crate::backend::{initial_state, Account, Password, Want};
 use crate::config::Secret;
 use crate::net::{self, Buf};
-use crate::plan::{self, Columns, Plan, Planned, Refusal, Request};
+use crate::plan::{self, Asked, Columns, Plan, Planned, Refusal, Request};
 use crate::relay::Command;
 use crate::route;
 use crate::scatter::{self, Collected, Failure};
@@ -68,7 +68,7 @@ impl Session {
         let mut planned = Ok(Planned::Whole { group: usize::MAX });
         for _ in 0..QUESTIONS {
             let snapshot = self.shared.snapshot();
-            planned = self.plan_text(&snapshot, sql);
+            planned = self.plan_text(&snapshot, sql, Asked::Once);
             let Ok(Planned::Needs {
                 schema,
                 table,

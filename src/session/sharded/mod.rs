@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `seats.rs` | changing seats |
 //! | `dispatch.rs` | the planner's answer → how the statement runs |
+//! | `visit.rs` | one group's statement, the way that all statements go |
 //! | `fanout.rs` | several shards at once |
 //! | `used.rs` | the connections of a statement |
 //! | `interrupt.rs` | a statement ends early on all its servers |
@@ -41,11 +42,14 @@ mod seats;
 mod show;
 mod transaction;
 mod used;
+mod visit;
 
 pub use columns::KnownColumns;
+pub(super) use dispatch::zero_generates;
 pub use explain::{explain_for, RouteAnswer, RouteQuestion};
 pub use ids::KnownIds;
 pub use resume::resume_job;
+pub(super) use visit::{OnShard, Way};
 
 pub(super) use explain::ask_directly;
 pub(super) use used::query_payload;

@@ -3,9 +3,9 @@
 use super::reply::Told;
 use super::used::Used;
 use super::{Last, Session};
-use crate::backend::State;
+use crate::backend::{State, StatementKey};
 use crate::net::{self, Buf};
-use crate::plan::{Answer, Part, Plan, Planned, Value};
+use crate::plan::{Answer, Asked, Part, Plan, Planned, Value};
 use crate::relay::Command;
 use crate::scatter::{describe, Failure, Output};
 use crate::session::lease::Attempt;
@@ -18,7 +18,7 @@ use crate::sniff::{self, Access, Effects, Sniffed, Verb};
 use crate::wire::capabilities::DEPRECATE_EOF;
 use crate::wire::column::{kind, Column, BINARY};
 use crate::wire::packet::{frame, HEADER};
-use crate::wire::prepare::{encode_execute, Bound, Execute, PrepareOk};
+use crate::wire::prepare::{self, encode_execute, Bound, Execute, PrepareOk};
 use crate::wire::{command, error, reply};
 use std::rc::Rc;
 
@@ -76,7 +76,7 @@ impl Session {
             return None;
         }
         let snapshot = self.shared.snapshot();
-        let planned = self.plan_text(&snapshot, text);
+        let planned = self.plan_text(&snapshot, text, Asked::Once);
         let mut plain = *sniffed;
         plain.effects.remove(Effects::BEGIN);
         let seats = self.sharded.take();
@@ -267,13 +267,14 @@ impl Session {
         let values = head
             .values(payload, statement.parameters, known, capabilities)
             .map_err(malformed)?;
+        let key = statement.key;
         let binding = Binding {
             values,
             state: statement.state.clone(),
             typed: sniffed.effects.contains(Effects::USES_USER_VARIABLE),
         };
         self.release_seats(sniffed.effects).await?;
-        self.run_bound(&text, &sniffed, &binding).await
+        self.run_bound(&text, key, &sniffed, &binding).await
     }
 
     /// A statement of the user's own group, in a session that uses others too.
@@ -288,7 +289,7 @@ impl Session {
         self.note_last(Last::Home);
         self.forget_error();
         let begun = self.begun_here();
-        self.run_execute(command).await?;
+        self.run_execute(command, None).await?;
         self.note_transaction(sniffed, text);
         self.check_transaction(begun).await
     }
@@ -296,12 +297,17 @@ impl Session {
     async fn run_bound(
         &mut self,
         text: &[u8],
+        key: StatementKey,
         sniffed: &Sniffed,
         binding: &Binding,
     ) -> Result<(), Told> {
-        let values: Vec<Value> = binding.values.iter().map(value).collect();
+        let values: Vec<Value> = binding
+            .values
+            .iter()
+            .map(|bound| value(bound.value()))
+            .collect();
         let snapshot = self.shared.snapshot();
-        let planned = self.plan_with(&snapshot, text, Some(&values), &binding.state);
+        let planned = self.plan_execute_of(&snapshot, (text, key, &values), binding, sniffed);
         match self
             .settle_plan(text, planned, Some((&values, &binding.state)))
             .await?
@@ -445,8 +451,8 @@ fn parameter() -> Column {
 }
 
 /// For the planner.
-fn value(bound: &Bound) -> Value {
-    let Some(content) = bound.content().filter(|_| bound.kind != kind::NULL) else {
+pub(super) fn value(bound: prepare::Value<'_>) -> Value {
+    let Some(content) = bound.content.filter(|_| bound.kind != kind::NULL) else {
         return Value::Null;
     };
     let wide = |signed: bool| {

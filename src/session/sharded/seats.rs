@@ -5,6 +5,7 @@ use crate::session::pins::Pins;
 use crate::session::{End, Session};
 use crate::sniff::Effects;
 use crate::wire::status;
+use std::mem::swap;
 use std::rc::Rc;
 
 impl Sharded {
@@ -29,13 +30,10 @@ impl Session {
             return;
         }
         let sharded = self.sharded.get_or_insert_with(Box::default);
-        let at = sharded
-            .parked
-            .iter()
-            .position(|seat| seat.group.as_deref() == wanted);
-        let next = match at {
-            Some(at) => sharded.parked.swap_remove(at),
-            None => Seat {
+        let of_group = |seat: &Seat| seat.group.as_deref() == wanted;
+        let at = sharded.parked.iter().position(of_group);
+        let at = at.unwrap_or_else(|| {
+            sharded.parked.push(Seat {
                 group: wanted.map(Into::into),
                 held: None,
                 pins: Pins::empty(),
@@ -44,21 +42,38 @@ impl Session {
                 lent_warnings: false,
                 index: GroupIndex::default(),
                 pools: Box::default(),
-            },
-        };
-        let parked = Seat {
-            group: std::mem::replace(&mut sharded.active, next.group),
-            held: std::mem::replace(&mut self.held, next.held),
-            pins: std::mem::replace(&mut self.pins, next.pins),
-            kept: std::mem::replace(&mut self.kept, next.kept),
-            last: std::mem::replace(&mut self.last, next.last),
-            lent_warnings: std::mem::replace(&mut self.lent_warnings, next.lent_warnings),
-            index: std::mem::replace(&mut self.group, next.index),
-            pools: std::mem::replace(&mut self.pools, next.pools),
-        };
-        sharded.parked.push(parked);
+            });
+            sharded.parked.len() - 1
+        });
+        if let Some(seat) = sharded.parked.get_mut(at) {
+            swap(&mut sharded.active, &mut seat.group);
+            swap(&mut self.held, &mut seat.held);
+            swap(&mut self.pins, &mut seat.pins);
+            swap(&mut self.kept, &mut seat.kept);
+            swap(&mut self.last, &mut seat.last);
+            swap(&mut self.lent_warnings, &mut seat.lent_warnings);
+            swap(&mut self.group, &mut seat.index);
+            swap(&mut self.pools, &mut seat.pools);
+        }
         // what this connection was told last may be older than the session's value
         self.own_id = false;
+    }
+
+    /// Why this group's seat, taken or not, holds its connection.
+    pub(super) fn pins_at(&self, group: &str) -> Pins {
+        let home = &*self.user.config.group;
+        let is = |of: &Option<Rc<str>>| of.as_deref().unwrap_or(home) == group;
+        match &self.sharded {
+            Some(sharded) if !is(&sharded.active) => {
+                let seat = sharded.parked.iter().find(|seat| is(&seat.group));
+                seat.map_or(Pins::empty(), |seat| seat.pins)
+            }
+            _ => self.pins,
+        }
+    }
+
+    pub(super) fn is_at_home(&self) -> bool {
+        self.sharded.as_ref().is_none_or(|s| s.active.is_none())
     }
 
     pub(super) fn active_seat(&self) -> Option<Rc<str>> {

@@ -1,4 +1,5 @@
 //! The budget of a turn: a routed point select allocates nothing on the worker.
+use super::one_shard::{bound, columns, prepare, with_one_parameter};
 use super::world::{mock, prepared, Client, World};
 use crate::backend::tests::mock::Answer;
 use crate::config::{Audit, Statistics, Watching};
@@ -41,6 +42,87 @@ const CHANCE: u64 = TURNS / 100;
 /// Allocations of the worker's thread in two thousand turns, after a hundred others.
 fn in_many_turns(make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
     in_many_watched_turns(Watching::default(), make)
+}
+
+/// A table in two shards of "main" and two of "g1".
+const SHARDED: &str = r#"
+[[table]]
+name = "shop.orders"
+key = "id"
+method = "mod"
+shards = [{ group = "main", table = "o_0" }, { group = "main", table = "o_1" },
+          { group = "g1", table = "o_2" }, { group = "g1", table = "o_3" }]
+"#;
+
+/// As [`in_many_turns`], of statements that are each one shard's.
+fn in_many_sharded_turns(watching: Watching, make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
+    run(move || async move {
+        let answer = |kind, text: &str| match kind {
+            command::STMT_PREPARE if text.contains('?') => Some(with_one_parameter()),
+            command::STMT_PREPARE => Some(prepared(1)),
+            command::STMT_EXECUTE => Some(one_row()),
+            _ if text.contains("information_schema.COLUMNS") => Some(columns()),
+            _ => text.starts_with("SELECT").then(one_row),
+        };
+        let (main, other) = (mock(answer), mock(answer));
+        let world = World::of_watched_groups(&[&main, &other], watching, |_| {});
+        world.rules(SHARDED);
+        let mut client = world.client_in("shop").await;
+        let id = prepare(&mut client, "SELECT c FROM orders WHERE id=?").await;
+        let command: &'static [u8] = make(&id).leak();
+        let Answer::Bytes(reply) = one_row() else {
+            unreachable!("bytes");
+        };
+        for _ in 0..100 {
+            turn(&client, command, reply.len()).await;
+        }
+        let before = allocations();
+        let known = world.shared.stats.plans_cached.get();
+        for _ in 0..TURNS {
+            turn(&client, command, reply.len()).await;
+        }
+        let made = allocations() - before;
+        assert_eq!(world.shared.stats.plans_cached.get() - known, TURNS);
+        made
+    })
+}
+
+fn execute(id: &[u8; 4], value: u64) -> Vec<u8> {
+    framed(command::STMT_EXECUTE, &bound(id, value))
+}
+
+#[test]
+fn a_point_select_of_one_shard_in_text_allocates_nothing() {
+    let at_home = in_many_sharded_turns(Watching::default(), |_| {
+        framed(command::QUERY, b"SELECT c FROM orders WHERE id=505")
+    });
+    assert!(at_home <= CHANCE, "{at_home} allocations in {TURNS} turns");
+    let elsewhere = in_many_sharded_turns(Watching::default(), |_| {
+        framed(command::QUERY, b"SELECT c FROM orders WHERE id=507")
+    });
+    assert!(
+        elsewhere <= CHANCE,
+        "{elsewhere} allocations in {TURNS} turns"
+    );
+}
+
+#[test]
+fn a_point_select_of_one_shard_by_execute_allocates_nothing() {
+    let at_home = in_many_sharded_turns(Watching::default(), |id| execute(id, 505));
+    assert!(at_home <= CHANCE, "{at_home} allocations in {TURNS} turns");
+    let elsewhere = in_many_sharded_turns(Watching::default(), |id| execute(id, 507));
+    assert!(
+        elsewhere <= CHANCE,
+        "{elsewhere} allocations in {TURNS} turns"
+    );
+}
+
+#[test]
+fn a_point_select_of_one_shard_that_is_audited_allocates_nothing() {
+    let made = in_many_sharded_turns(audited(), |_| {
+        framed(command::QUERY, b"SELECT c FROM orders WHERE id=507")
+    });
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
 }
 
 fn in_many_watched_turns(watching: Watching, make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
@@ -88,7 +170,14 @@ fn a_point_select_by_execute_allocates_nothing() {
 
 #[test]
 fn a_point_select_that_is_counted_and_audited_allocates_nothing() {
-    let watching = Watching {
+    let made = in_many_watched_turns(audited(), |_| {
+        framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505")
+    });
+    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+}
+
+fn audited() -> Watching {
+    Watching {
         audit: Audit {
             file: Some("a file that nobody opens here".into()),
             ..Audit::default()
@@ -98,11 +187,7 @@ fn a_point_select_that_is_counted_and_audited_allocates_nothing() {
             slow_log: None,
             slow_log_ms: 1000,
         },
-    };
-    let made = in_many_watched_turns(watching, |_| {
-        framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505")
-    });
-    assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+    }
 }
 
 #[test]

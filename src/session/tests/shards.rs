@@ -90,7 +90,7 @@ fn changed(rows: u64) -> Answer {
 }
 
 /// Begins and ends transactions as a server does; anything else as `answer` says.
-fn shard(answer: impl Fn(&str) -> Option<Answer> + Send + Sync + 'static) -> Mock {
+pub fn shard(answer: impl Fn(&str) -> Option<Answer> + Send + Sync + 'static) -> Mock {
     let open = AtomicBool::new(false);
     mock(move |kind, text| {
         match (kind, text) {
@@ -106,7 +106,7 @@ fn shard(answer: impl Fn(&str) -> Option<Answer> + Send + Sync + 'static) -> Moc
 }
 
 /// Without what sets connections up.
-fn seen(mock: &Mock) -> Vec<String> {
+pub fn seen(mock: &Mock) -> Vec<String> {
     let set_up =
         |c: &String| c.contains("@@SESSION.") || c.contains("SET NAMES") || c.starts_with("2 ");
     mock.commands().into_iter().filter(|c| !set_up(c)).collect()

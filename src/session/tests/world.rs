@@ -146,7 +146,16 @@ impl World {
 
     /// A group for each of these, "main" and then "g1", "g2", …
     pub fn of_groups(mocks: &[&Mock], change: impl FnOnce(&mut config::Proxy)) -> World {
-        let world = World::with(mocks[0], None, change);
+        World::of_watched_groups(mocks, config::Watching::default(), change)
+    }
+
+    /// See [`World::watching`].
+    pub fn of_watched_groups(
+        mocks: &[&Mock],
+        watching: config::Watching,
+        change: impl FnOnce(&mut config::Proxy),
+    ) -> World {
+        let world = World::watching(mocks[0], None, watching, change);
         let mut groups = world.shared.snapshot().groups.clone();
         for (at, mock) in mocks.iter().enumerate().skip(1) {
             groups.push(Arc::new(Group {
@@ -168,6 +177,34 @@ impl World {
         };
         world.shared.set_snapshot(Arc::new(snapshot));
         world
+    }
+
+    /// With these [[table]] sections, for the groups of [`World::of_groups`].
+    pub fn rules(&self, tables: &str) {
+        let snapshot = self.shared.snapshot();
+        let mut text = "[proxy]\nlisten = [\"127.0.0.1:1\"]\n".to_owned();
+        for group in &snapshot.groups {
+            let name = &group.name;
+            text += &format!(
+                "[[group]]\nname = \"{name}\"\nservers = [{{ address = \"{name}:1\", role = \"primary\" }}]\n"
+            );
+        }
+        text += "[[user]]\nname = \"app\"\npassword = \"x\"\ngroup = \"main\"\n";
+        text += tables;
+        let no_files = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+        let config =
+            config::parse(&text, "rules.toml", &no_files).unwrap_or_else(|e| panic!("{e}"));
+        self.shared.set_snapshot(Arc::new(Snapshot {
+            epoch: snapshot.epoch + 1,
+            proxy: snapshot.proxy.clone(),
+            groups: snapshot.groups.clone(),
+            users: snapshot.users.clone(),
+            shards: Arc::new(crate::topology::ShardMap::build(&config)),
+            libraries: snapshot.libraries.clone(),
+            shared: snapshot.shared.clone(),
+            watch: snapshot.watch.clone(),
+            defaults: snapshot.defaults.clone(),
+        }));
     }
 
     pub async fn client(&self) -> Client {
@@ -204,7 +241,8 @@ impl World {
             zstd_level: 0,
         };
         client.send_packet(1, &login.encode());
-        assert_eq!(client.receive().await.map(|p| p[0]), Some(0), "logged in");
+        let answer = client.receive().await.expect("an answer");
+        assert_eq!(answer[0], 0, "{}", String::from_utf8_lossy(&answer));
         client
     }
 }

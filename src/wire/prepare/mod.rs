@@ -10,7 +10,7 @@ use std::ops::Range;
 mod tests;
 mod values;
 
-pub use values::{encode_execute, Bound};
+pub use values::{encode_execute, Bound, Value};
 
 /// EXECUTE flag under QUERY_ATTRIBUTES: the parameter section is there even without parameters.
 const PARAMETER_COUNT_AVAILABLE: u8 = 8;

@@ -15,6 +15,16 @@ pub struct Bound {
     pub raw: Option<Vec<u8>>,
 }
 
+/// As [`Bound`], where it lies in the packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value<'p> {
+    /// Field type.
+    pub kind: u8,
+    pub unsigned: bool,
+    /// The bytes behind the length, of types that have one; None: NULL.
+    pub content: Option<&'p [u8]>,
+}
+
 const UNSIGNED: u8 = 0x80;
 
 impl Execute {
@@ -61,6 +71,50 @@ impl Execute {
         Ok(values)
     }
 
+    /// The value of one parameter, as [`Execute::values`] has it. None: those do not follow the protocol, or there is no
+    /// such parameter.
+    pub fn value<'p>(
+        &self,
+        payload: &'p [u8],
+        parameters: u16,
+        known: Option<&[u8]>,
+        capabilities: u64,
+        at: u16,
+    ) -> Option<Value<'p>> {
+        const WHAT: &str = "parameter value";
+        if at >= parameters {
+            return None;
+        }
+        let (types, values_at) = match &self.types {
+            Some(range) => (payload.get(range.clone())?, range.end),
+            None => (known?, self.bound_flag_at? + 1),
+        };
+        let named = capabilities & QUERY_ATTRIBUTES != 0;
+        let bitmap = self.bitmap(payload, parameters.into(), named).ok()?;
+        let mut types = Reader::new(types);
+        let mut values = Reader::new(payload.get(values_at..)?);
+        for i in 0..=at {
+            let (kind, flags) = (types.u8(WHAT).ok()?, types.u8(WHAT).ok()?);
+            if named {
+                types.lenenc_bytes(WHAT).ok()?;
+            }
+            let null = bitmap.get(usize::from(i / 8))? & (1 << (i % 8)) != 0;
+            let content = match null {
+                true => None,
+                false => Some(content(&mut values, kind).ok()?),
+            };
+            if i == at {
+                let unsigned = flags & UNSIGNED != 0;
+                return Some(Value {
+                    kind,
+                    unsigned,
+                    content,
+                });
+            }
+        }
+        None
+    }
+
     fn bitmap<'p>(
         &self,
         payload: &'p [u8],
@@ -94,43 +148,64 @@ fn read_types(types: &[u8], count: usize, named: bool) -> Result<Vec<(u8, bool)>
     Ok(out)
 }
 
+/// A value without what tells its length.
+fn content<'p>(reader: &mut Reader<'p>, of: u8) -> Result<&'p [u8], Malformed> {
+    const WHAT: &str = "parameter value";
+    match length(of) {
+        Length::Fixed(length) => reader.take(length, WHAT),
+        Length::Byte => {
+            let length = reader.u8(WHAT)?;
+            reader.take(usize::from(length), WHAT)
+        }
+        Length::Encoded => reader.lenenc_bytes(WHAT),
+    }
+}
+
 /// A value with what tells its length.
 fn raw(reader: &mut Reader<'_>, of: u8) -> Result<Vec<u8>, Malformed> {
-    const WHAT: &str = "parameter value";
-    let fixed = match of {
-        kind::TINY => 1,
-        kind::SHORT | kind::YEAR => 2,
-        kind::LONG | kind::INT24 | kind::FLOAT => 4,
-        kind::LONGLONG | kind::DOUBLE => 8,
-        kind::NULL => 0,
-        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => {
-            let length = reader.u8(WHAT)?;
-            let mut out = vec![length];
-            out.extend_from_slice(reader.take(usize::from(length), WHAT)?);
-            return Ok(out);
-        }
-        _ => {
-            let bytes = reader.lenenc_bytes(WHAT)?;
-            let mut out = Vec::with_capacity(bytes.len() + 9);
-            put_lenenc(&mut out, bytes.len() as u64);
-            out.extend_from_slice(bytes);
-            return Ok(out);
-        }
-    };
-    reader.take(fixed, WHAT).map(<[u8]>::to_vec)
+    let bytes = content(reader, of)?;
+    let mut out = Vec::with_capacity(bytes.len() + 9);
+    match length(of) {
+        Length::Fixed(_) => {}
+        Length::Byte => out.push(bytes.len() as u8),
+        Length::Encoded => put_lenenc(&mut out, bytes.len() as u64),
+    }
+    out.extend_from_slice(bytes);
+    Ok(out)
+}
+
+/// How long a value is.
+enum Length {
+    Fixed(usize),
+    /// A byte in front tells.
+    Byte,
+    /// A length-encoded integer in front tells.
+    Encoded,
+}
+
+fn length(of: u8) -> Length {
+    match of {
+        kind::TINY => Length::Fixed(1),
+        kind::SHORT | kind::YEAR => Length::Fixed(2),
+        kind::LONG | kind::INT24 | kind::FLOAT => Length::Fixed(4),
+        kind::LONGLONG | kind::DOUBLE => Length::Fixed(8),
+        kind::NULL => Length::Fixed(0),
+        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => Length::Byte,
+        _ => Length::Encoded,
+    }
 }
 
 impl Bound {
     /// The bytes behind the length, of types that have one.
     pub fn content(&self) -> Option<&[u8]> {
-        let raw = self.raw.as_deref()?;
-        match self.kind {
-            kind::TINY | kind::SHORT | kind::YEAR | kind::LONG | kind::INT24 | kind::FLOAT => {
-                Some(raw)
-            }
-            kind::LONGLONG | kind::DOUBLE | kind::NULL => Some(raw),
-            kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => raw.get(1..),
-            _ => Reader::new(raw).lenenc_bytes("value").ok(),
+        content(&mut Reader::new(self.raw.as_deref()?), self.kind).ok()
+    }
+
+    pub fn value(&self) -> Value<'_> {
+        Value {
+            kind: self.kind,
+            unsigned: self.unsigned,
+            content: self.content(),
         }
     }
 }
@@ -208,11 +283,20 @@ mod tests {
             assert_eq!(back, values);
             assert_eq!(back[1].content(), Some(&b"abc"[..]));
             assert_eq!(back[3].content(), Some(&b"\xe9\x07\x01\x02"[..]));
+            for (at, bound) in back.iter().enumerate() {
+                let value = head.value(&payload, 5, None, capabilities, at as u16);
+                assert_eq!(value, Some(bound.value()));
+            }
+            assert_eq!(head.value(&payload, 5, None, capabilities, 5), None);
             for cut in 11..payload.len() {
                 let cut = &payload[..cut];
                 let read = Execute::decode(cut, 5, capabilities)
                     .and_then(|head| head.values(cut, 5, None, capabilities));
                 assert!(read.is_err(), "{} bytes", cut.len());
+                // the last one is NULL: nothing of it is missing
+                let head = Execute::decode(cut, 5, capabilities);
+                let value = head.map(|head| head.value(cut, 5, None, capabilities, 3));
+                assert!(matches!(value, Err(_) | Ok(None)), "{} bytes", cut.len());
             }
         }
     }
@@ -230,6 +314,9 @@ mod tests {
         let read = head.values(&payload, 2, Some(&known), 0).unwrap();
         assert_eq!(read, values);
         assert!(head.values(&payload, 2, None, 0).is_err());
+        let second = head.value(&payload, 2, Some(&known), 0, 1);
+        assert_eq!(second, Some(values[1].value()));
+        assert_eq!(head.value(&payload, 2, None, 0, 1), None);
     }
 
     #[test]
