@@ -10,6 +10,8 @@
 mod common;
 #[path = "sharding/generate.rs"]
 mod generate;
+#[path = "sharding/one.rs"]
+mod one;
 #[path = "sharding/tpc.rs"]
 mod tpc;
 #[path = "sharding/tpch.rs"]

@@ -128,7 +128,9 @@ impl Session {
     ) -> Result<(), Told> {
         self.release_seats(sniffed.effects).await?;
         if Self::asks_about_last(sniffed) {
-            return self.ask_last_seat(command, sniffed, text_at).await;
+            return self
+                .ask_about_last(command, sniffed, text_at, planned)
+                .await;
         }
         let planned = match planned {
             Ok(Planned::Plan(Plan::Single(part))) => return self.run_single(&part, *sniffed).await,
@@ -234,7 +236,7 @@ impl Session {
         self.server_capabilities() & QUERY_ATTRIBUTES != 0
     }
 
-    fn text_offset(&self) -> usize {
+    pub(super) fn text_offset(&self) -> usize {
         if self.attributes() {
             crate::wire::query::NO_ATTRIBUTES.len()
         } else {
@@ -242,7 +244,7 @@ impl Session {
         }
     }
 
-    fn command_for(&self, part: &Part) -> Command {
+    pub(super) fn command_for(&self, part: &Part) -> Command {
         command_of(&part.sql, self.attributes())
     }
 
@@ -347,37 +349,6 @@ impl Session {
         if self.pins == Pins::INSERT_ID {
             self.resolve_last_insert_id().await?;
         }
-        Ok(())
-    }
-
-    /// Questions about the last statement.
-    async fn ask_last_seat(
-        &mut self,
-        command: Command,
-        sniffed: &Sniffed,
-        text_at: usize,
-    ) -> Result<(), Told> {
-        let last = self
-            .sharded
-            .as_ref()
-            .map(|s| s.last.clone())
-            .unwrap_or_default();
-        match last {
-            Last::Home => self.take_seat(None),
-            Last::Group(group) => self.take_seat(Some(&group)),
-            Last::Several { noted } => {
-                let only_warnings = !sniffed
-                    .effects
-                    .intersects(Effects::FOUND_ROWS | Effects::ROW_COUNT);
-                if noted || !only_warnings {
-                    let what = "the last statement ran on several shards: its warnings, ROW_COUNT() and FOUND_ROWS() are \
-                                not kept; the reply itself has the counts";
-                    return Err(error::own(what).into());
-                }
-                self.take_seat(None);
-            }
-        }
-        self.run_query(command, *sniffed, text_at).await?;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::{Last, Session};
 use crate::plan::{Answer, Fanout, Part};
 use crate::scatter::{Branch, BranchEnd, Counting, Failure, Output, Rows, Scatter, Totals};
 use crate::session::pins::Pins;
-use crate::sniff::{Effects, Sniffed, Verb};
+use crate::sniff::{Sniffed, Verb};
 use crate::wire::{error, status};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -407,13 +407,6 @@ impl Session {
         value
             .and_then(|v| std::str::from_utf8(v).ok()?.parse().ok())
             .unwrap_or(DIV_PRECISION_INCREMENT)
-    }
-
-    pub(super) fn asks_about_last(sniffed: &Sniffed) -> bool {
-        const ASKS: Effects = Effects::DIAGNOSTICS
-            .union(Effects::FOUND_ROWS)
-            .union(Effects::ROW_COUNT);
-        sniffed.effects.intersects(ASKS)
     }
 }
 

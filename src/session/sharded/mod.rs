@@ -11,6 +11,7 @@
 //! | `dispatch.rs` | the planner's answer → how the statement runs |
 //! | `visit.rs` | one group's statement, the way that all statements go |
 //! | `fanout.rs` | several shards at once |
+//! | `last.rs` | questions about the statement before |
 //! | `used.rs` | the connections of a statement |
 //! | `interrupt.rs` | a statement ends early on all its servers |
 //! | `reply.rs` | what the client gets of it |
@@ -34,6 +35,7 @@ mod fanout;
 mod gather;
 mod ids;
 mod interrupt;
+mod last;
 mod prepared;
 mod rename;
 mod reply;

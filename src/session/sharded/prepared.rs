@@ -1,5 +1,6 @@
 //! Prepared statements on sharded tables: PREPARE is answered with a shard's own metadata, EXECUTE is planned with its
 //! values and binds them to a statement of each shard.
+use super::last::may_name_tables;
 use super::reply::Told;
 use super::used::Used;
 use super::{Last, Session};
@@ -285,6 +286,13 @@ impl Session {
         text: &[u8],
     ) -> Result<(), Told> {
         self.release_seats(sniffed.effects).await?;
+        if Self::asks_about_last(sniffed) {
+            let home = self.user.clone();
+            let named = may_name_tables(sniffed, text).then_some(&*home.config.group);
+            self.sit_at_last(sniffed, named)?;
+            self.run_execute(command, None).await?;
+            return Ok(());
+        }
         self.before_home(sniffed, text).await?;
         self.note_last(Last::Home);
         self.forget_error();
@@ -347,9 +355,14 @@ impl Session {
         binding: &Binding,
     ) -> Result<(), Told> {
         let name = self.group_name(part.group)?;
-        self.sit_for_single(&name).await?;
+        match Self::asks_about_last(sniffed) {
+            true => self.sit_at_last(sniffed, Some(&name))?,
+            false => {
+                self.sit_for_single(&name).await?;
+                self.note_single(name);
+            }
+        }
         self.release_diagnostics(sniffed.effects).await?;
-        self.note_single(name);
         self.forget_error();
         let begun = self.begun_here();
         let text: Rc<[u8]> = part.sql.as_slice().into();

@@ -290,7 +290,7 @@ impl Session {
     }
 }
 
-fn contains(text: &[u8], word: &[u8]) -> bool {
+pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len())
         .any(|w| w.eq_ignore_ascii_case(word))
 }
