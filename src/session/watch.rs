@@ -1,5 +1,7 @@
 //! What is noted of each command for the statistics, the slow log and the audit. Only sessions of a process that
 //! has one of them on carry any of this.
+mod shards;
+
 use super::lease::unless_killed;
 use super::shared::Shared;
 use super::Session;
@@ -8,13 +10,11 @@ use crate::config::{Audit, AuditText, Watching};
 use crate::net::{self, Buf, Peer};
 use crate::observe::digests::{Turn, TEXT};
 use crate::observe::record::{Event, Ran, Record, FIXED};
-use crate::plan::Part;
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{self, Dialect, Verb};
 use crate::topology::{Snapshot, User};
 use crate::wire::query::text_offset;
 use crate::wire::{command, error, reply};
-use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -159,24 +159,6 @@ impl Watch {
         self.shards.clear();
         self.policy = None;
     }
-
-    fn note_shard(&mut self, snapshot: &Snapshot, group: usize, shard: usize) {
-        let group = snapshot.groups.get(group).map_or("?", |g| &g.name);
-        let start = self.shards.len();
-        if start > 0 {
-            self.shards.push(' ');
-        }
-        let name = self.shards.len();
-        // a name with a space would be read as two
-        let letter = |c: char| if c.is_whitespace() { '_' } else { c };
-        self.shards.extend(group.chars().map(letter));
-        // a String takes all that is written into it
-        let _ = write!(self.shards, "/{shard}");
-        let (known, new) = self.shards.split_at(name);
-        if self.shards.len() > SHARDS || known.split(' ').any(|known| known == new) {
-            self.shards.truncate(start);
-        }
-    }
 }
 
 impl Session {
@@ -239,45 +221,6 @@ impl Session {
                 server: Some((lease.server.id.0, !lease.guarded)),
                 several: false,
             };
-        }
-    }
-
-    /// The statement runs on these shards, too.
-    pub(super) fn watch_shards(&mut self, parts: &[Part]) {
-        let Some(watch) = self.watch.as_mut() else {
-            return;
-        };
-        let snapshot = self.shared.snapshot();
-        for part in parts {
-            watch.note_shard(&snapshot, part.group, part.shard);
-        }
-    }
-
-    /// The same of one.
-    #[inline]
-    pub(super) fn watch_shard(&mut self, group: usize, shard: usize) {
-        if let Some(watch) = self.watch.as_mut() {
-            watch.note_shard(&self.shared.snapshot(), group, shard);
-        }
-    }
-
-    /// Several shards have answered.
-    pub(super) fn watch_several(&mut self, rows: u64, bytes: u64, error: u16) {
-        if let Some(watch) = self.watch.as_mut() {
-            watch.end = Ended {
-                rows,
-                bytes,
-                error,
-                server: None,
-                several: true,
-            };
-        }
-    }
-
-    /// The server that answered has put the rows of several shards together.
-    pub(super) fn watch_gathered(&mut self) {
-        if let Some(watch) = self.watch.as_mut() {
-            (watch.end.server, watch.end.several) = (None, true);
         }
     }
 

@@ -20,7 +20,7 @@
 //! | `resume.rs` | what a job lacks, later |
 //! | `rename.rs` | rules of tables that are dropped or renamed |
 //! | `gather.rs` | rows of several shards brought to one server |
-//! | `prepared.rs` | PREPARE and EXECUTE |
+//! | `prepared.rs`, `parameters.rs` | PREPARE and EXECUTE |
 //! | `transaction.rs` | BEGIN, COMMIT, SAVEPOINT over several groups |
 //! | `columns.rs` | what the planner asks of a table, and is told |
 //! | `explain.rs` | EXPLAIN ROUTE |
@@ -36,6 +36,7 @@ mod gather;
 mod ids;
 mod interrupt;
 mod last;
+mod parameters;
 mod prepared;
 mod rename;
 mod reply;

@@ -4,7 +4,8 @@
 //! What has to wait for a server first (to join a transaction, to end what other seats are kept for) takes the longer way
 //! through `dispatch.rs`.
 use super::dispatch::zero_generates;
-use super::prepared::{value, Binding};
+use super::parameters::value;
+use super::prepared::Binding;
 use super::reply::Told;
 use super::{Last, Session};
 use crate::backend::StatementKey;
