@@ -10,6 +10,8 @@ mod catalogue;
 #[path = "definitions/changes.rs"]
 mod changes;
 mod common;
+#[path = "definitions/documented.rs"]
+mod documented;
 #[path = "definitions/rules.rs"]
 mod rules;
 #[allow(dead_code, reason = "each test binary uses a part of it")]

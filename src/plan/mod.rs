@@ -21,6 +21,7 @@
 //! | `planner.rs` | the phases put together |
 //! | `cache.rs`, `template.rs`, `seen.rs` | plans of one shard, kept by the statement's words without its literals |
 //! | `known.rs`, `key_at.rs` | the same of statements that are known without being read |
+//! | `remedy.rs` | statements that no server could run for all |
 //! | `explained.rs` | EXPLAIN and ANALYZE of one shard's statement |
 //! | `explain.rs`, `why.rs` | a plan and its reasons in words |
 //! | `types.rs`, `request.rs` | [`Plan`], and what the planner is asked |
@@ -43,6 +44,7 @@ mod locate;
 mod mention;
 mod parse;
 mod planner;
+mod remedy;
 mod request;
 mod seen;
 mod select;

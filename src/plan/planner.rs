@@ -8,6 +8,7 @@ use super::explained;
 use super::locate::{locate, Located};
 use super::mention;
 use super::parse::{parse, Unread};
+use super::remedy;
 use super::request::{Planned, Request};
 use super::show;
 use super::types::{Answer, Fanout, Part, Plan, Refusal};
@@ -68,9 +69,7 @@ fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
         if let Some(planned) = ddl::plan(request)? {
             return Ok(planned);
         }
-        return Err(Refusal::new(format!(
-            "{shown}; not supported: {verb} on sharded and broadcast tables; run it on each group's servers"
-        )));
+        return Err(remedy::refusal(request, verb, &shown));
     }
     if matches!(verb, "PREPARE" | "EXECUTE") {
         let message = format!(

@@ -133,8 +133,8 @@ ALTER TABLE orders ADD FOREIGN KEY (id) REFERENCES users (id);
 RENAME TABLE orders TO orders_old;
 -- ERROR 1235 (42000): RENAME of shop.orders; not supported: its rule is in the configuration, which Umpire does not write; give the rule another name there, with the shards' tables as they are, and reload
 CREATE TEMPORARY TABLE orders (customer_id INT);
--- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE on sharded and broadcast tables; run it on each group's servers
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE TABLE without a rule from a sharded table (LIKE, SELECT, a foreign key); give it a rule in a comment or the configuration, or write its columns
 CREATE VIEW v AS SELECT * FROM orders;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE on sharded and broadcast tables; run it on each group's servers
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: CREATE VIEW over sharded tables: a server would show its own shards alone; send the view's SELECT itself, or a WITH in front of the statement
 DROP TABLE orders; DROP TABLE items;
 -- ERROR 1235 (42000): DROP TABLE of a sharded table; not supported in this form: DROP TABLE [IF EXISTS] name [, name] is

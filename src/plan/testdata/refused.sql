@@ -98,7 +98,7 @@ TRUNCATE TABLE shop.orders;
 -- shard 2 on s1: TRUNCATE TABLE `shop`.`orders_2`
 -- shard 3 on s1: TRUNCATE TABLE `shop`.`orders_3`
 LOCK TABLES orders WRITE;
--- ERROR 1235 (42000): shop.orders is sharded; not supported: LOCK on sharded and broadcast tables; run it on each group's servers
+-- ERROR 1235 (42000): shop.orders is sharded; not supported: LOCK TABLES of a sharded table; use a transaction, and SELECT … FOR UPDATE for the rows that matter
 PREPARE s FROM 'SELECT * FROM orders';
 -- ERROR 1235 (42000): PREPARE of a text that may name a sharded table: use the protocol's prepared statements instead (your connector's prepare call)
 SELECT * FROM orders WHERE customer_id = 1 PROCEDURE ANALYSE();
