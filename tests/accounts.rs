@@ -9,7 +9,7 @@ mod common;
 
 use common::mysql_pair::MysqlPair;
 use common::server::Server;
-use common::{code, marker, needs, scalar, Cluster, Proxy, ProxyConfig};
+use common::{code, marker, needs, scalar, wait_until, Cluster, Proxy, ProxyConfig};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use std::sync::OnceLock;
@@ -273,6 +273,30 @@ fn a_monitor_that_may_not_read_the_accounts_is_told_so() {
     // what leaves nothing to log in at the server with
     let unusable = login(proxy.port, "curve", "pw").unwrap_err();
     assert!(unusable.to_string().contains("over TLS only"), "{unusable}");
+}
+
+#[test]
+fn servers_that_demand_encryption_demand_it_of_umpires_clients_too() {
+    needs!(the_proxy);
+    let cluster = Cluster::start_with(0, &[]);
+    let server = cluster.primary();
+    server.run(&["GRANT SELECT ON mysql.* TO monitor@'%'"]);
+    let proxy = config(&cluster, "accounts_interval_ms = 100").start();
+    let refused = || login(proxy.port, "app", "apppw").err().map(|e| code(&e));
+    assert_eq!(refused(), None);
+    let mut root = server.root();
+    root.query_drop("SET GLOBAL require_secure_transport = ON")
+        .expect("SET");
+    assert_eq!(
+        login(server.port, "app", "apppw").err().map(|e| code(&e)),
+        Some(1045)
+    );
+    wait_until("clients without encryption are refused", || {
+        refused() == Some(1045)
+    });
+    root.query_drop("SET GLOBAL require_secure_transport = OFF")
+        .expect("SET");
+    wait_until("they are let in again", || refused().is_none());
 }
 
 #[test]

@@ -920,3 +920,33 @@ fn an_error_with_a_number_that_ends_connections_elsewhere_ends_nothing() {
         assert_eq!(client.query("SELECT 1").expect("still connected").code(), 0);
     }
 }
+
+#[test]
+fn to_prepare_and_execute_what_uses_no_table_leaves_the_warnings() {
+    let shown = |port| {
+        let mut client = RawClient::connect(port);
+        let mut counts = Vec::new();
+        client
+            .query("DROP TABLE IF EXISTS no_such_table_at_all")
+            .expect("a reply");
+        let id = client.prepare("SELECT 1").id;
+        counts.push(
+            client
+                .query("SELECT @@warning_count")
+                .expect("a reply")
+                .value(),
+        );
+        let execute = [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+        client.command(0x17, &execute).expect("a reply");
+        counts.push(
+            client
+                .query("SELECT @@warning_count")
+                .expect("a reply")
+                .value(),
+        );
+        counts
+    };
+    let direct = shown(Cluster::shared().primary().port);
+    assert_eq!(direct[0].as_deref(), Some("1"));
+    assert_eq!(shown(Proxy::shared().port), direct);
+}

@@ -163,6 +163,11 @@ async fn login(peer: &mut Peer, behaviour: &Behaviour) -> Option<()> {
 
 fn answer(sql: &str, behaviour: &Behaviour) -> Vec<u8> {
     let text = |s: &str| Some(s.to_string());
+    if sql.starts_with("SET ") {
+        let mut bytes = Vec::new();
+        frame(&error((1227, "Access denied")), 1, &mut bytes);
+        return bytes;
+    }
     if sql.contains("read_only") {
         let flag = if behaviour.read_only { "1" } else { "0" };
         return rows(&["a", "b"], &[vec![text(flag), text("OFF")]]);

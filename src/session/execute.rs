@@ -67,7 +67,9 @@ impl Session {
         if let Err(error) = self.check_again(&plan) {
             return self.deny(&command, &error);
         }
-        self.release_diagnostics(plan.sniffed.effects).await?;
+        if !self.leaves_warnings(&plan.sniffed, &plan.text) {
+            self.release_diagnostics(plan.sniffed.effects).await?;
+        }
         let _changing = self.changing_accounts(&plan.sniffed, &plan.text);
         let _defaults = self.changing_defaults(&plan.sniffed);
         let mut attempt = Attempt {

@@ -52,7 +52,12 @@ impl Session {
             return Box::pin(self.prepare_sharded(command, sniffed, planned)).await;
         }
         // to prepare leaves the last statement's counts and warnings, which this one may ask for
-        self.release_diagnostics(sniffed.effects).await?;
+        let mut asks = sniffed.effects & sniff::Effects::DIAGNOSTICS;
+        if self.leaves_warnings(&sniffed, command.body()) {
+            asks |= sniff::Effects::DIAGNOSTICS;
+        } else {
+            self.release_diagnostics(sniffed.effects).await?;
+        }
         let mut attempt = Attempt {
             writes: self.is_known_write(command.body()),
             ..Attempt::default()
@@ -79,7 +84,7 @@ impl Session {
                     self.prepared(&mut lease, &end, id, command.body(), sniffed);
                     let nothing = Sniffed {
                         access: Access::Read,
-                        effects: sniffed.effects & sniff::Effects::DIAGNOSTICS,
+                        effects: asks,
                         ..sniffed
                     };
                     self.finish(lease, end, &nothing, &[]);

@@ -22,9 +22,11 @@ PATH=$PATH:/usr/sbin
   echo "run.sh: the package mariadb-test is not installed ($SUITE/mtr is missing)" >&2
   exit 3
 }
+command -v socat >/dev/null || { echo "run.sh: socat is not installed" >&2; exit 3; }
 
 # The suite's client, with every connection of a test over TCP. Umpire has the port that the suite knows, and the
-# server the same port on another address, since tests compare @@port with the port that they connect to.
+# server the same port on another address, since tests compare @@port with the port that they connect to. Further servers
+# of a test (replicas), and the server's extra port, are reached past Umpire, by socat.
 cat >"$OUT/client" <<'CLIENT'
 #!/bin/bash
 for a in "$@"; do case $a in --defaults-group-suffix=.[2-9]*) exec /usr/bin/mariadb-test "$@" ;; esac; done
@@ -45,6 +47,10 @@ name = "main"
 servers = [ { address = "127.0.0.2:$SERVER_PORT", role = "primary" } ]
 accounts = "server"
 monitor = { user = "root", password = "", interval_ms = 100 }
+tls = { mode = "preferred" }
+[tls]
+certificate = "$SUITE/std_data/server-cert.pem"
+key = "$SUITE/std_data/server-key.pem"
 TOML
 chmod 600 "$OUT/umpire.toml"
 
@@ -65,6 +71,12 @@ mtr() { # FOLDER ADDRESS TEST… : mtr starts its server itself, again and again
 
 proxy_when_mtr_has_looked() { # mtr wants its ports free when it begins, and writes this file afterwards
   for _ in $(seq 600); do [ -e "$OUT/via/var/my.cnf" ] && break; sleep 0.1; done
+  local port forwards=()
+  for port in $(seq $((SERVER_PORT + 1)) $((SERVER_PORT + 9))); do
+    socat "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr" "TCP:127.0.0.2:$port" 2>/dev/null &
+    forwards+=($!)
+  done
+  echo "${forwards[@]}" >"$OUT/forwards"
   exec "$UMPIRE" --config "$OUT/umpire.toml" >"$OUT/umpire.log" 2>&1 </dev/null
 }
 
@@ -73,7 +85,8 @@ of() { sed -n "s/ $1\$//p" "$OUT/$2/verdicts" | sort -u; }   # VERDICT FOLDER
 rm -rf "$OUT/via" "$OUT/direct"
 proxy_when_mtr_has_looked &
 PROXY=$!
-trap 'kill $PROXY 2>/dev/null || true' EXIT
+stop() { kill $PROXY $(cat "$OUT/forwards" 2>/dev/null) 2>/dev/null || true; rm -f "$OUT/forwards"; }
+trap stop EXIT
 if [ $# -gt 0 ]; then mtr via 127.0.0.2 "$@"; else mtr via 127.0.0.2 --suite=main; fi
 kill -0 $PROXY 2>/dev/null || { echo "Umpire has ended:" >&2; tail -5 "$OUT/umpire.log" >&2; exit 1; }
 ! grep -q panicked "$OUT/umpire.log" || { echo "Umpire panicked:" >&2; grep -A5 panicked "$OUT/umpire.log" >&2; exit 1; }
@@ -82,7 +95,8 @@ of fail via >"$OUT/failed"
 : >"$OUT/differ"
 if [ -s "$OUT/failed" ]; then
   mapfile -t again < <(sed "s/ '.*//" "$OUT/failed" | sort -u)
-  kill $PROXY && wait $PROXY || true
+  stop
+  wait $PROXY || true
   mtr direct 127.0.0.1 "${again[@]}"
   of pass direct | comm -12 - "$OUT/failed" >"$OUT/differ"
 fi

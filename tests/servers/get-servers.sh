@@ -23,9 +23,10 @@ want haproxy haproxy
 # MariaDB's own test suite is wanted, not needed: without it its tests are listed as skipped. The package brings
 # a server that the system would start, so that it is installed only where nothing starts services.
 suite() {
-  [ ! -x /usr/share/mysql/mysql-test/mtr ] && [ "$(id -u)" = 0 ] && have apt-get && [ ! -d /run/systemd/system ] || return 0
-  echo "Installing: mariadb-test"
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends mariadb-test </dev/null >/dev/null 2>&1 ||
+  [ -x /usr/share/mysql/mysql-test/mtr ] && have socat && return 0
+  [ "$(id -u)" = 0 ] && have apt-get && [ ! -d /run/systemd/system ] || return 0
+  echo "Installing: mariadb-test socat"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends mariadb-test socat </dev/null >/dev/null 2>&1 ||
     echo "mariadb-test cannot be installed: the tests that use it are skipped" >&2
 }
 

@@ -10,6 +10,8 @@ use std::sync::Arc;
 const ROW_LIMIT: usize = 500_000;
 /// No such table (1146), or no right to read it (1142, 1143, 1044).
 const CANNOT: [u16; 4] = [1146, 1142, 1143, 1044];
+/// ER_UNKNOWN_SYSTEM_VARIABLE.
+const UNKNOWN_VARIABLE: u16 = 1193;
 
 /// MariaDB since 10.4. Up to four ways to log in, each in two columns.
 const MARIADB: &str = "SELECT User, Host, Priv, \
@@ -61,6 +63,7 @@ impl Reader {
         let greeting = link.greeting().await?;
         let (user, password) = (&monitor.user, &monitor.password);
         let mut client = Client::login(link, tls, &greeting, user, password).await?;
+        client.stay_out_of_the_log().await?;
         let rows = client.query("SELECT USER(), VERSION()").await?;
         let user = rows.at(0, 0).unwrap_or_default();
         let mariadb = rows.at(0, 1).is_some_and(|v| v.contains("MariaDB"))
@@ -109,9 +112,18 @@ impl Reader {
         Ok(AccountsRead {
             mariadb: self.mariadb,
             skip_name_resolve: facts.skip_name_resolve,
+            require_secure_transport: self.requires_encryption().await?,
             accounts: rows::accounts(&rows, columns, &facts, privileges),
             ..AccountsRead::default()
         })
+    }
+
+    /// MariaDB before 10.5 and MySQL before 5.7 have no such setting.
+    async fn requires_encryption(&mut self) -> Result<bool, ClientError> {
+        let sql = "SELECT @@global.require_secure_transport";
+        let rows = self.optional_if(sql, &[UNKNOWN_VARIABLE]).await?;
+        let on = |value: &str| !matches!(value, "0" | "OFF");
+        Ok(rows.is_some_and(|rows| rows.at(0, 0).is_some_and(on)))
     }
 
     async fn facts(&mut self) -> Result<Facts, ClientError> {

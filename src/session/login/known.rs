@@ -194,6 +194,13 @@ impl OfServer {
     ) -> Result<(), reply::Err> {
         let host = host_in(&self.accounts, peer).to_string();
         let account = &self.account;
+        let private = encrypted || matches!(peer, Peer::Unix);
+        if self.accounts.require_secure_transport && !private {
+            return Err(match self.accounts.mariadb {
+                true => error::access_denied(name, &host, true),
+                false => error::secure_transport_required(),
+            });
+        }
         if account.locked {
             return Err(error::account_locked(name, &host, self.accounts.mariadb));
         }

@@ -23,6 +23,8 @@ pub struct Accounts {
     pub mariadb: bool,
     /// The servers look up no names: not even their own machine's.
     pub skip_name_resolve: bool,
+    /// A server lets nobody in without encryption (`require_secure_transport`).
+    pub require_secure_transport: bool,
     /// How each server sees Umpire.
     pub seen_as: Vec<(Address, Host)>,
     /// In the order in which a server looks through them.
@@ -93,6 +95,7 @@ impl std::fmt::Display for ServerAccount {
 pub struct AccountsRead {
     pub mariadb: bool,
     pub skip_name_resolve: bool,
+    pub require_secure_transport: bool,
     pub seen_as: Vec<(Address, Host)>,
     pub accounts: Vec<ServerAccount>,
 }
@@ -130,6 +133,7 @@ impl Accounts {
             refresh,
             mariadb: read.mariadb,
             skip_name_resolve: read.skip_name_resolve,
+            require_secure_transport: read.require_secure_transport,
             seen_as: read.seen_as,
             sorted,
             by_user,
@@ -153,6 +157,7 @@ impl Accounts {
             refresh,
             mariadb: self.mariadb,
             skip_name_resolve: self.skip_name_resolve,
+            require_secure_transport: self.require_secure_transport,
             seen_as: self.seen_as.clone(),
             sorted: self.sorted.clone(),
             by_user: self.by_user.clone(),
@@ -170,6 +175,7 @@ impl Accounts {
                 .zip(&other.sorted)
                 .all(|(a, b)| same(a, b))
             && (self.mariadb, self.skip_name_resolve) == (other.mariadb, other.skip_name_resolve)
+            && self.require_secure_transport == other.require_secure_transport
             && self.seen_as == other.seen_as
             && self.trouble == other.trouble
     }
@@ -211,6 +217,9 @@ impl Accounts {
         client: &Arc<ServerAccount>,
     ) -> Option<(&Address, &Host, Option<&Arc<ServerAccount>>)> {
         self.seen_as.iter().find_map(|(server, host)| {
+            if host.is_unknown() {
+                return None;
+            }
             let there = self.find(user, host);
             let same = there.is_some_and(|account| Arc::ptr_eq(account, client));
             (!same).then_some((server, host, there))

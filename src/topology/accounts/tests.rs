@@ -207,6 +207,13 @@ fn a_server_that_sees_umpire_as_another_account_is_found() {
     assert_eq!(there.unwrap().to_string(), "'app'@'localhost'");
     let local = accounts.find("app", &loopback()).unwrap().clone();
     assert!(accounts.misplaced("app", &local).is_none());
+    // --skip-grant-tables
+    let nowhere = Host {
+        ip: None,
+        name: Some("".into()),
+    };
+    accounts.seen_as = vec![(server, nowhere)];
+    assert!(accounts.misplaced("app", &client).is_none());
 }
 
 #[test]
