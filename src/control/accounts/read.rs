@@ -28,7 +28,8 @@ const MARIADB: &str = "SELECT User, Host, Priv, \
 const MYSQL: &str = "SELECT u.*, CONCAT('0x', HEX(u.authentication_string)) auth, \
     UNIX_TIMESTAMP(u.password_last_changed) changed FROM mysql.user u";
 /// Older MariaDB.
-const OLD_MARIADB: &str = "SELECT u.*, u.authentication_string auth FROM mysql.user u";
+const OLD_MARIADB: &str = "SELECT u.*, \
+    IF(u.authentication_string = '', u.Password, u.authentication_string) auth FROM mysql.user u";
 
 /// A monitor's connection to one server.
 pub(super) struct Reader {
