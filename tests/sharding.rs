@@ -10,6 +10,8 @@
 mod common;
 #[path = "sharding/generate.rs"]
 mod generate;
+#[path = "sharding/odd.rs"]
+mod odd;
 #[path = "sharding/one.rs"]
 mod one;
 #[path = "sharding/tpc.rs"]

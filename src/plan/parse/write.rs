@@ -165,6 +165,10 @@ impl Cursor<'_> {
             joined = true;
         }
         self.expect_word("from", "FROM")?;
+        if !joined && self.names_then_using() {
+            targets += self.targets()?;
+            joined = self.take_word("using");
+        }
         let mut derived = false;
         let from = if joined {
             self.table_list(&mut derived)?
@@ -185,10 +189,25 @@ impl Cursor<'_> {
         })
     }
 
-    /// `FROM t …`; with USING it names targets first, which is not read.
+    /// `FROM t, db.u.* USING …`: the targets come first.
+    fn names_then_using(&self) -> bool {
+        let mut at = 0;
+        loop {
+            at += 1;
+            while self.mark_at(at, b'.') {
+                at += 2;
+            }
+            if !self.mark_at(at, b',') {
+                return self.word_at(at, "using");
+            }
+            at += 1;
+        }
+    }
+
+    /// `FROM t …`
     fn delete_from(&mut self, joined: &mut bool, derived: &mut bool) -> Result<Ref, Unread> {
         let from = self.table_list(derived)?;
-        if self.word("using") || matches!(from, Ref::Join(_)) {
+        if matches!(from, Ref::Join(_)) {
             *joined = true;
         }
         Ok(from)

@@ -282,6 +282,7 @@ impl Session {
     /// What a statement of the user's own group means for the others.
     pub(super) async fn before_home(&mut self, sniffed: &Sniffed, sql: &[u8]) -> Result<(), Told> {
         self.take_seat(None);
+        self.may_use_variables(sniffed.effects, &self.user.config.group)?;
         if sniffed.effects.contains(Effects::END_TRANSACTION) {
             self.end_elsewhere(sniffed.verb).await?;
             self.take_seat(None);
@@ -310,6 +311,7 @@ impl Session {
         text_at: usize,
         group: Rc<str>,
     ) -> Result<(), Told> {
+        self.may_use_variables(sniffed.effects, &group)?;
         self.sit_for_single(&group).await?;
         self.note_single(group);
         let begun = self.begun_here();

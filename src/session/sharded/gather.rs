@@ -39,6 +39,7 @@ impl Session {
         self.start_time();
         self.shared.stats.turns_gathered.add(1);
         let group = self.group_name(gather.group)?;
+        self.may_use_variables(sniffed.effects, &group)?;
         let mut left = self.shared.snapshot().proxy.merge_memory;
         let mut rows = Vec::with_capacity(gather.tables.len());
         for table in &gather.tables {

@@ -68,6 +68,7 @@ impl Session {
         if group.is_some_and(|group| group != here) {
             return Err(elsewhere());
         }
+        self.may_use_variables(sniffed.effects, here)?;
         self.take_seat(at.as_deref());
         Ok(())
     }

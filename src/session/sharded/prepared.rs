@@ -359,6 +359,7 @@ impl Session {
         match Self::asks_about_last(sniffed) {
             true => self.sit_at_last(sniffed, Some(&name))?,
             false => {
+                self.may_use_variables(sniffed.effects, &name)?;
                 self.sit_for_single(&name).await?;
                 self.note_single(name);
             }

@@ -1,10 +1,11 @@
 //! Changing seats.
+use super::reply::Told;
 use super::{Last, Seat, Sharded};
 use crate::session::lease::GroupIndex;
 use crate::session::pins::Pins;
 use crate::session::{End, Session};
 use crate::sniff::Effects;
-use crate::wire::status;
+use crate::wire::{error, status};
 use std::mem::swap;
 use std::rc::Rc;
 
@@ -70,6 +71,31 @@ impl Session {
             }
             _ => self.pins,
         }
+    }
+
+    /// Whether what the statement says of user variables is known to this group's connection. Those that were not SET to
+    /// literals are known to one connection alone.
+    pub(super) fn may_use_variables(&self, effects: Effects, group: &str) -> Result<(), Told> {
+        if !effects.contains(Effects::USES_USER_VARIABLE) {
+            return Ok(());
+        }
+        let home = &*self.user.config.group;
+        let sharded = self.sharded.as_ref();
+        let active = sharded.and_then(|s| s.active().cloned());
+        let parked = sharded.into_iter().flat_map(|s| &s.parked);
+        let mut seats = parked
+            .map(|seat| (seat.group.clone(), seat.pins))
+            .chain([(active, self.pins)])
+            .filter(|(_, pins)| pins.contains(Pins::USER_VARIABLE))
+            .map(|(of, _)| of.as_deref().unwrap_or(home).to_owned());
+        let Some(other) = seats.find(|of| of != group) else {
+            return Ok(());
+        };
+        Err(error::own(&format!(
+            "user variables were given values by a statement on group '{other}', which only the connection there knows: this \
+             statement, on group '{group}', would not see them. Use literals or parameters in their place, or a new session"
+        ))
+        .into())
     }
 
     pub(super) fn is_at_home(&self) -> bool {

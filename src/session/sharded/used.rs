@@ -115,7 +115,8 @@ impl Used {
 }
 
 impl Session {
-    /// Connections for all parts: one a group in a transaction or for changes, else one a part.
+    /// Connections for all parts: one a group in a transaction, for changes, or where the session holds one already; else
+    /// one a part.
     pub(super) async fn lease_all(
         &mut self,
         fanout: &Fanout,
@@ -131,6 +132,8 @@ impl Session {
             };
             self.take_seat(Some(&group.name));
             let seat = self.active_seat();
+            // a seat has one connection to hold: another one would take its place
+            let shared = shared || !self.pins.is_empty();
             let there = used.iter_mut().find(|u| shared && u.seat == seat);
             let on = match there {
                 Some(on) => on,

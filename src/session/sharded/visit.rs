@@ -134,7 +134,10 @@ impl Session {
             .union(Effects::FOUND_ROWS)
             .union(Effects::ROW_COUNT);
         let name = &*snapshot.groups.get(group)?.name;
-        if sniffed.effects.intersects(OTHERWISE) || self.may_touch(name, false).is_err() {
+        if sniffed.effects.intersects(OTHERWISE)
+            || self.may_touch(name, false).is_err()
+            || self.may_use_variables(sniffed.effects, name).is_err()
+        {
             return None;
         }
         if let Some(sharded) = &self.sharded {
