@@ -133,7 +133,7 @@ impl Session {
             self.take_seat(Some(&group.name));
             let seat = self.active_seat();
             // a seat has one connection to hold: another one would take its place
-            let shared = shared || !self.pins.is_empty();
+            let shared = shared || self.pins.leaves_state();
             let there = used.iter_mut().find(|u| shared && u.seat == seat);
             let on = match there {
                 Some(on) => on,
