@@ -950,3 +950,19 @@ fn to_prepare_and_execute_what_uses_no_table_leaves_the_warnings() {
     assert_eq!(direct[0].as_deref(), Some("1"));
     assert_eq!(shown(Proxy::shared().port), direct);
 }
+
+#[test]
+fn connection_id_has_the_servers_own_type() {
+    let column = |port| {
+        let mut client = RawClient::connect(port);
+        let text = client.query("SELECT CONNECTION_ID()").expect("a reply");
+        let prepared = client.prepare("SELECT CONNECTION_ID() AS id");
+        let execute = [&prepared.id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+        let binary = client.command(0x17, &execute).expect("a reply");
+        (text.sets[0].columns.clone(), binary.sets[0].columns.clone())
+    };
+    assert_eq!(
+        column(Proxy::shared().port),
+        column(Cluster::shared().primary().port)
+    );
+}

@@ -21,7 +21,10 @@ pub fn may_change_accounts(sniffed: &Sniffed, sql: &[u8], in_mysql: bool) -> boo
     match sniffed.verb {
         Verb::Grant | Verb::Revoke => true,
         Verb::Create | Verb::Alter | Verb::Drop | Verb::Rename | Verb::Flush => about(),
-        Verb::Set => sniffed.effects.contains(Effects::SET_OTHER),
+        // settings that decide who gets in: require_secure_transport, skip_name_resolve, default_password_lifetime
+        Verb::Set => sniffed
+            .effects
+            .intersects(Effects::SET_OTHER | Effects::SET_GLOBAL),
         Verb::Insert
         | Verb::Replace
         | Verb::Update

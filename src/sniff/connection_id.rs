@@ -44,7 +44,8 @@ pub fn with_connection_id(sql: &[u8], id: u32, dialect: Dialect) -> Option<Vec<u
             continue;
         };
         out.extend_from_slice(&sql[copied..token.start]);
-        out.extend_from_slice(id.to_string().as_bytes());
+        // what a server makes of this has the call's type and length, on MariaDB and MySQL
+        out.extend_from_slice(format!("CAST({id} AS UNSIGNED)").as_bytes());
         copied = close.end;
         place.pass_call(&token, &close);
     }
@@ -254,8 +255,11 @@ mod tests {
     use super::*;
 
     fn rewritten(sql: &str) -> Option<String> {
-        with_connection_id(sql.as_bytes(), 7, Dialect::default())
-            .map(|v| String::from_utf8(v).expect("text"))
+        let text = with_connection_id(sql.as_bytes(), 7, Dialect::default())?;
+        let text = String::from_utf8(text).expect("text");
+        // for the reader
+        assert!(text.contains("CAST(7 AS UNSIGNED)"), "{text}");
+        Some(text.replace("CAST(7 AS UNSIGNED)", "7"))
     }
 
     #[test]

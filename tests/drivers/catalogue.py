@@ -56,6 +56,10 @@ DRIVERS = [
         for title, words in (("", []), (" (server-side prepares)", ["server"]))
     ],
     *[
+        Driver(f"Rust {name}", ["cargo:rust"], ["{cache}/rust-target/debug/rust-work", name])
+        for name in ("mysql_async", "sqlx")
+    ],
+    *[
         Driver(
             f"Go go-sql-driver{title}", ["deb:golang-go golang-github-go-sql-driver-mysql-dev", "go:go"],
             ["{cache}/go-work", *words], environment={"DRIVER_VERSION": "{deb:golang-github-go-sql-driver-mysql-dev}"},

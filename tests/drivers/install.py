@@ -84,6 +84,17 @@ class Installer:
         done = self._run("go", "build", "-o", output, str(self.here / folder / "main.go"), environment=environment)
         return "" if done else f"go cannot build it: see {self.log_path}"
 
+    def _cargo(self, folder):
+        """Built with the versions of its own Cargo.lock."""
+        if not shutil.which("cargo"):
+            return "cargo is not installed"
+        manifest = str(self.here / folder / "Cargo.toml")
+        done = self._run(
+            "cargo", "build", "--quiet", "--locked", "--manifest-path", manifest,
+            environment={"CARGO_TARGET_DIR": str(self.cache / "rust-target"), "CARGO_INCREMENTAL": "0"},
+        )
+        return "" if done else f"cargo cannot build it: see {self.log_path}"
+
     def _java(self, folder):
         output = str(self.cache / "java")
         source = str(self.here / folder / "Work.java")
