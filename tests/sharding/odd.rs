@@ -2,7 +2,7 @@
 use super::generate::{self, Case, Random};
 use super::world::{sharded, World};
 use super::{fold, run, Outcome};
-use crate::common::needs;
+use crate::common::{code, needs};
 use mysql::prelude::Queryable;
 use mysql::Conn;
 
@@ -150,9 +150,68 @@ fn variables(world: &World) {
     }
 }
 
+/// One shard's error is the client's, whatever the others do; the session and its connections go on.
+fn a_shard_that_fails(world: &World) {
+    let mut client = world.umpire();
+    let count: u64 = client
+        .query_first("SELECT COUNT(*) FROM t")
+        .expect("all shards")
+        .expect("a row");
+    let works = |client: &mut Conn, why: &str| {
+        for _ in 0..3 {
+            let again = client.query_first("SELECT COUNT(*) FROM t");
+            assert_eq!(again.expect(why), Some(count), "{why}");
+        }
+    };
+    let statements = [
+        "SELECT id, s FROM t ORDER BY s, id",
+        "SELECT COUNT(DISTINCT g) FROM t",
+        "SELECT g, SUM(d) FROM t GROUP BY g",
+        "UPDATE t SET sm = sm + 1",
+    ];
+    // its table is not there
+    let total = "SELECT SUM(sm) FROM t";
+    let before: Option<String> = client.query_first(total).expect("all shards");
+    world.run_on(1, "RENAME TABLE t_2 TO t_2_away");
+    for sql in statements {
+        for error in [
+            client.query_drop(sql).expect_err(sql),
+            client.exec_drop(sql, ()).expect_err(sql),
+        ] {
+            assert_eq!(code(&error), 1146, "{sql}: {error}");
+        }
+    }
+    world.run_on(1, "RENAME TABLE t_2_away TO t_2");
+    works(&mut client, "the table is there again");
+    let after: Option<String> = client.query_first(total).expect("all shards");
+    assert_eq!(
+        after, before,
+        "nothing was changed where it could have been"
+    );
+    // it refuses the session's state, before the statement
+    world.run_on(0, "CREATE DATABASE only_here");
+    world.run_on(0, "GRANT ALL ON only_here.* TO 'app'@'%'");
+    client
+        .query_drop("USE only_here")
+        .expect("the group of the user has it");
+    for sql in ["SELECT COUNT(*) FROM app.t", "UPDATE app.t SET sm = sm + 1"] {
+        let error = client.query_drop(sql).expect_err(sql);
+        assert!([1044, 1049].contains(&code(&error)), "{sql}: {error}");
+    }
+    client.query_drop("USE app").expect("back");
+    works(&mut client, "the schema is everywhere again");
+    let after: Option<String> = client.query_first(total).expect("all shards");
+    assert_eq!(
+        after, before,
+        "nothing was changed where it could have been"
+    );
+    world.run_on(0, "DROP DATABASE only_here");
+}
+
 fn check(world: &World) {
     fill(world);
     variables(world);
+    a_shard_that_fails(world);
     let (mut umpire, mut direct) = (world.umpire(), world.direct());
     let mut found = Vec::new();
     let lines = ALIKE.lines().map(|line| line.replace("\\n", "\n"));

@@ -243,7 +243,13 @@ impl Session {
         for used in used.iter_mut().filter(|_| changes) {
             used.write_silent(if open { SAVE } else { b"START TRANSACTION" });
         }
-        self.run_silent(used).await?;
+        if let Err(failure) = self.run_silent(used).await {
+            // where it worked, a transaction has begun
+            if changes {
+                self.undo(used, open).await;
+            }
+            return Err(failure);
+        }
         for used in used.iter_mut() {
             used.write_parts(fanout, binding)?;
         }
@@ -345,14 +351,14 @@ impl Session {
         outcome
     }
 
-    /// Takes the statement back on every shard. Where a server has rolled the client's transaction back, there is no
-    /// savepoint to go back to, and nothing to take back.
+    /// Takes the statement back on every shard; a connection that did not take the session's state is reset anyway. Where a
+    /// server has rolled the client's transaction back, there is no savepoint to go back to, and nothing to take back.
     async fn undo(&mut self, used: &mut [Used], open: bool) {
-        for used in used.iter_mut().filter(|u| u.end.clean) {
+        let clean: Vec<bool> = used.iter().map(|u| u.end.clean && u.end.prepared).collect();
+        for (used, _) in used.iter_mut().zip(&clean).filter(|(_, clean)| **clean) {
             used.parts.clear();
             used.write_silent(if open { UNDO } else { b"ROLLBACK" });
         }
-        let clean: Vec<bool> = used.iter().map(|u| u.end.clean).collect();
         for (used, clean) in used.iter_mut().zip(clean) {
             if !clean {
                 continue;

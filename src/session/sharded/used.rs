@@ -244,7 +244,9 @@ impl Session {
             self.settle(used.lease);
             return Ok(());
         }
-        if !used.end.clean {
+        // reset, it would lose what the client relies on
+        let loses_state = !used.end.prepared && used.held && self.pins.leaves_state();
+        if !used.end.clean || loses_state {
             let had_state = used.held && self.pins.leaves_state();
             used.lease.after = After::Close;
             self.forget(used.lease);
