@@ -25,7 +25,8 @@ pub struct Context<'a> {
     pub map: &'a ShardMap,
     /// See [`Request::version`].
     pub version: u64,
-    pub schema: Option<&'a str>,
+    /// In UTF-8; of a schema that is not, nothing is known.
+    pub schema: Option<&'a [u8]>,
     pub dialect: Dialect,
     pub home: usize,
     pub zero_generates: bool,
@@ -137,7 +138,7 @@ enum OfExecute {
 
 /// What of a [`Context`] is kept.
 struct Under {
-    schema: Option<Box<str>>,
+    schema: Option<Box<[u8]>>,
     dialect: Dialect,
     home: usize,
     zero_generates: bool,
@@ -149,7 +150,7 @@ impl<'a> Context<'a> {
         Some(Context {
             map: request.map,
             version: request.version?,
-            schema: request.schema,
+            schema: request.schema.map(str::as_bytes),
             dialect: request.dialect,
             home: request.home,
             zero_generates: request.zero_generates,
@@ -172,6 +173,11 @@ impl Under {
             && self.zero_generates == context.zero_generates
             && self.dialect == context.dialect
             && self.schema.as_deref() == context.schema
+    }
+
+    /// Of a prepared statement, whose identity says the rest.
+    fn is_of_statement(&self, context: &Context<'_>) -> bool {
+        self.home == context.home && self.dialect == context.dialect
     }
 }
 
@@ -216,7 +222,7 @@ impl Known {
             return None;
         }
         let execute = self.executes.get(&statement)?;
-        if !execute.under.is(context) {
+        if !execute.under.is_of_statement(context) {
             return None;
         }
         let (fixed, keys, parts) = match &execute.answer {
@@ -342,7 +348,7 @@ impl Known {
             self.texts.resize_with(PLACES, || None);
         }
         // what had the place is not taken off: it is counted until all begins anew
-        self.bytes += size + size_of::<Text>() + context.schema.map_or(0, str::len);
+        self.bytes += size + size_of::<Text>() + context.schema.map_or(0, <[u8]>::len);
         if let Some(place) = self.texts.get_mut(at) {
             *place = Some(Box::new(Text {
                 id,
@@ -385,7 +391,7 @@ impl Known {
             text: (!own).then(|| Rc::new(text())),
         };
         let known = self.executes.get_mut(&statement);
-        match known.filter(|execute| execute.under.is(context)) {
+        match known.filter(|execute| execute.under.is_of_statement(context)) {
             Some(Execute {
                 answer: OfExecute::Shards { parts, .. },
                 ..
@@ -422,7 +428,7 @@ impl Known {
         answer: OfExecute,
         size: usize,
     ) {
-        self.bytes += size + size_of::<Execute>() + context.schema.map_or(0, str::len);
+        self.bytes += size + size_of::<Execute>() + context.schema.map_or(0, <[u8]>::len);
         let under = Under::of(context);
         self.executes.insert(statement, Execute { under, answer });
     }
@@ -492,7 +498,7 @@ impl PartText {
 
 /// The same text has a place for each schema in which it is used.
 fn place(id: TextId, context: &Context<'_>) -> usize {
-    let schema = context.schema.unwrap_or_default().as_bytes();
+    let schema = context.schema.unwrap_or_default();
     let hash = schema.iter().fold(0_usize, |hash, byte| {
         hash.wrapping_mul(31) ^ usize::from(*byte)
     });

@@ -161,19 +161,33 @@ impl<'a> Reader<'a> {
 /// Digits as a key; see [`integer`].
 fn number(digits: &[u8], kind: &Kind, stored: bool) -> Literal {
     let plain = digits.strip_prefix(b"-").unwrap_or(digits);
-    if plain.is_empty() || !plain.iter().all(u8::is_ascii_digit) || plain.len() > 20 {
+    if plain.is_empty() || plain.len() > 20 {
         return Literal::Unknown;
     }
     // 18 digits fit into 64 bits, whose arithmetic is the faster one
     let (high, low) = plain.split_at(plain.len().saturating_sub(18));
-    let add = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
-    let (high, low) = (high.iter().fold(0, add), low.iter().fold(0, add));
+    let (Some(high), Some(low)) = (whole(high), whole(low)) else {
+        return Literal::Unknown;
+    };
     let value = match high {
         0 => i128::from(low),
         _ => i128::from(high) * 1_000_000_000_000_000_000 + i128::from(low),
     };
     let negative = plain.len() < digits.len();
     integer(if negative { -value } else { value }, kind, stored)
+}
+
+/// At most 18 digits. None: something else is among them.
+fn whole(digits: &[u8]) -> Option<u64> {
+    let mut sum = 0;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        sum = sum * 10 + u64::from(digit);
+    }
+    Some(sum)
 }
 
 /// A whole number as a key: of an integer column within its range; of a text column only when stored, since a number is

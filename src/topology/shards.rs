@@ -176,7 +176,11 @@ impl Sharding {
             Method::Jump => Some(jump(key.hash(), count)),
             Method::Mod => {
                 let number = key.number()?;
-                usize::try_from(number.rem_euclid(count as i128)).ok()
+                // divisions of 128 bits are slow, and hardly any key needs them
+                match (i64::try_from(number), i64::try_from(count)) {
+                    (Ok(number), Ok(count)) => usize::try_from(number.rem_euclid(count)).ok(),
+                    _ => usize::try_from(number.rem_euclid(count as i128)).ok(),
+                }
             }
             Method::Range(spans) => {
                 let number = key.number()?;

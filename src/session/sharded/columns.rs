@@ -33,8 +33,8 @@ struct Inner {
     /// Under which rules they were learnt.
     map: Option<Arc<ShardMap>>,
     tables: AHashMap<(String, String), (Instant, Rc<Columns>)>,
-    /// When the first of them was learnt.
-    oldest: Option<Instant>,
+    /// When the first of them is to be learnt anew.
+    expires: Option<Instant>,
     /// Counts the changes of all that.
     version: u64,
 }
@@ -42,7 +42,7 @@ struct Inner {
 impl Inner {
     fn forget(&mut self) {
         self.tables.clear();
-        self.oldest = None;
+        self.expires = None;
         self.version += 1;
     }
 }
@@ -52,13 +52,14 @@ impl KnownColumns {
     pub fn version(&self, map: &Arc<ShardMap>, now: Instant) -> u64 {
         let mut inner = self.0.borrow_mut();
         let same = inner.map.as_ref().is_some_and(|m| Arc::ptr_eq(m, map));
-        let expired = |since: Instant| now.saturating_duration_since(since) >= KEPT;
+        let expired = |since: Instant| now >= since + KEPT;
         if !same {
             inner.map = Some(map.clone());
             inner.forget();
-        } else if inner.oldest.is_some_and(expired) {
+        } else if inner.expires.is_some_and(|at| now >= at) {
             inner.tables.retain(|_, (since, _)| !expired(*since));
-            inner.oldest = inner.tables.values().map(|(since, _)| *since).min();
+            let oldest = inner.tables.values().map(|(since, _)| *since).min();
+            inner.expires = oldest.map(|oldest| oldest + KEPT);
             inner.version += 1;
         }
         inner.version
@@ -94,7 +95,7 @@ impl KnownColumns {
         }
         let old = inner.tables.insert(table, (now, Rc::new(columns)));
         inner.version += u64::from(old.is_some());
-        inner.oldest.get_or_insert(now);
+        inner.expires.get_or_insert(now + KEPT);
     }
 
     /// After DDL.

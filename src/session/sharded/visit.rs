@@ -3,7 +3,6 @@
 //!
 //! What has to wait for a server first (to join a transaction, to end what other seats are kept for) takes the longer way
 //! through `dispatch.rs`.
-use super::dispatch::zero_generates;
 use super::parameters::value;
 use super::prepared::Binding;
 use super::reply::Told;
@@ -218,12 +217,8 @@ impl Session {
         if !statement.sharded || statement.failed.is_some() || !is_shared(&statement.sniffed) {
             return None;
         }
-        let schema = statement.state.schema.as_deref();
-        let context = Context {
-            schema: schema.and_then(|s| std::str::from_utf8(s).ok()),
-            zero_generates: zero_generates(&statement.state),
-            ..self.plan_context(&snapshot)
-        };
+        // schema and sql_mode are those of the statement, whose key says them
+        let context = self.plan_context(&snapshot);
         let payload = command.bytes.get(HEADER..)?;
         let head = Execute::decode(payload, statement.parameters, capabilities).ok()?;
         if head.flags & CURSOR != 0 {
@@ -264,12 +259,11 @@ impl Session {
 
     /// What a plan of the session's text follows from.
     fn plan_context<'s>(&'s self, snapshot: &'s Topology) -> Context<'s> {
-        let schema = self.state.schema.as_deref();
         let (columns, now) = (&self.shared.columns, crate::net::now());
         Context {
             map: &snapshot.shards,
             version: columns.version(&snapshot.shards, now),
-            schema: schema.and_then(|s| std::str::from_utf8(s).ok()),
+            schema: self.state.schema.as_deref(),
             dialect: self.dialect,
             home: self.home_index(snapshot),
             zero_generates: self.zero_generates,
