@@ -16,7 +16,7 @@ pub fn concerns(sql: &[u8], schema: Option<&str>, map: &ShardMap, dialect: Diale
     if schema.is_some_and(|schema| map.database(schema).is_some() || is_catalogue(schema)) {
         return true;
     }
-    let mut lexer = Lexer::new(sql, dialect);
+    let mut lexer = Lexer::without_words(sql, dialect);
     let mut prepares = false;
     let mut shows = None;
     loop {

@@ -29,7 +29,7 @@ pub(super) fn without_literals(
     if memchr::memchr(0, sql).is_some() {
         return false;
     }
-    let mut lexer = Lexer::new(sql, dialect);
+    let mut lexer = Lexer::without_words(sql, dialect);
     let mut copied = 0;
     loop {
         let token = lexer.next();
@@ -58,7 +58,7 @@ pub(super) fn without_literals(
 
 /// Whether a number stays in the text although it has digits only.
 pub(super) fn has_long_numbers(sql: &[u8], dialect: Dialect) -> bool {
-    let mut lexer = Lexer::new(sql, dialect);
+    let mut lexer = Lexer::without_words(sql, dialect);
     loop {
         let token = lexer.next();
         match token.kind {

@@ -99,6 +99,8 @@ pub(crate) struct Lexer<'a> {
     after_dot: bool,
     /// Where the last name ended: a dot right there joins names, elsewhere it may start a number.
     name_end: usize,
+    /// Each word's [`Entry`] is looked up.
+    knows_words: bool,
     /// Comments read now may carry a hint.
     pub leading: bool,
     pub hint: Option<Hint>,
@@ -114,9 +116,18 @@ impl<'a> Lexer<'a> {
             in_code_comment: false,
             after_dot: false,
             name_end: usize::MAX,
+            knows_words: true,
             leading: true,
             hint: None,
             trouble: dialect.ambiguous_bytes && !sql.is_ascii(),
+        }
+    }
+
+    /// All words are names: for those who only want to know what a token is and where.
+    pub fn without_words(sql: &'a [u8], dialect: Dialect) -> Lexer<'a> {
+        Lexer {
+            knows_words: false,
+            ..Lexer::new(sql, dialect)
         }
     }
 
@@ -201,10 +212,9 @@ impl<'a> Lexer<'a> {
     fn word(&mut self, qualified: bool) -> Token {
         let start = self.at;
         let word = self.skip_name();
-        let entry = if qualified {
-            &words::NAME
-        } else {
-            words::find(word)
+        let entry = match self.knows_words && !qualified {
+            true => words::find(word),
+            false => &words::NAME,
         };
         self.name(Kind::Word, entry, qualified, start)
     }

@@ -88,8 +88,12 @@ impl Session {
             return Way::Dispatch(Box::new(planned));
         };
         let own = part.map(|part| {
-            self.watch_shards(std::slice::from_ref(part));
-            with_text(command, text_at, |out| out.extend_from_slice(&part.sql))
+            self.watch_shard(part.group, part.shard);
+            let mut out = self.shared.command.borrow_mut();
+            out.clear();
+            out.extend_from_slice(head(command, text_at));
+            out.extend_from_slice(&part.sql);
+            framed(&mut out)
         });
         Way::Visit(visit, own)
     }
@@ -107,7 +111,7 @@ impl Session {
         let shared = self.shared.clone();
         let mut out = shared.command.borrow_mut();
         out.clear();
-        out.extend_from_slice(command.bytes.get(..HEADER + 1 + text_at)?);
+        out.extend_from_slice(head(command, text_at));
         let context = self.plan_context(&snapshot);
         let (group, shard, same) = match shared.recall(text, sql, &context, &mut out)? {
             Recalled::Unconcerned if self.sharded.is_none() => return Some(Way::Home),
@@ -300,15 +304,10 @@ fn is_shared(sniffed: &Sniffed) -> bool {
     !sniffed.effects.contains(Effects::USES_USER_VARIABLE)
 }
 
-/// The command with another text; what is in front of the text stays.
-fn with_text(command: &Command, text_at: usize, put: impl FnOnce(&mut Vec<u8>)) -> Command {
-    let head = command
-        .bytes
-        .get(..HEADER + 1 + text_at)
-        .unwrap_or_default();
-    let mut out = head.to_vec();
-    put(&mut out);
-    framed(&mut out)
+/// What is in front of the text; it stays when that becomes another.
+fn head(command: &Command, text_at: usize) -> &[u8] {
+    let end = HEADER + 1 + text_at;
+    command.bytes.get(..end).unwrap_or_default()
 }
 
 /// A whole command of one packet, from a header on whose length is still to be set.
