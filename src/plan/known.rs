@@ -6,9 +6,10 @@
 //! left to do is to read the key, find its shard, and put the numbers into the shard's text.
 use super::key_at::{one_shard, At, KeyAt};
 use super::literal::Reader;
+use super::part_text::PartText;
 use super::request::{Planned, Request, Value};
-use super::template::{has_long_numbers, without_literals, Hole};
-use super::types::{Part, Plan};
+use super::template::{has_long_numbers, Hole};
+use super::types::Plan;
 use crate::sniff::{Dialect, TextId};
 use crate::topology::ShardMap;
 use ahash::AHashMap;
@@ -103,22 +104,6 @@ enum OfText {
     },
 }
 
-/// A shard's text with some numbers in it.
-struct PartText {
-    shard: usize,
-    group: usize,
-    /// None: the client's own.
-    text: Option<Box<[u8]>>,
-    numbers: Box<[Number]>,
-}
-
-/// Digits that are copied from the client's text.
-struct Number {
-    from: usize,
-    to: usize,
-    length: usize,
-}
-
 struct Execute {
     under: Under,
     answer: OfExecute,
@@ -208,7 +193,7 @@ impl Known {
         Some(Recalled::Shard {
             group: part.group,
             shard,
-            same: part.text.is_none(),
+            same: part.is_same(),
         })
     }
 
@@ -436,63 +421,6 @@ impl Known {
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-}
-
-impl PartText {
-    /// None: the part's literals are not the statement's, one by one.
-    fn of(part: &Part, sql: &[u8], holes: &[Hole], dialect: Dialect) -> Option<PartText> {
-        if part.sql == sql {
-            return Some(PartText {
-                shard: part.shard,
-                group: part.group,
-                text: None,
-                numbers: [].into(),
-            });
-        }
-        let (mut marked, mut own) = (Vec::new(), Vec::new());
-        let read = without_literals(&part.sql, dialect, &mut marked, &mut own);
-        if !read || own.len() != holes.len() {
-            return None;
-        }
-        let mut numbers = Vec::new();
-        for (theirs, own) in holes.iter().zip(&own).filter(|(of, _)| !of.is_string) {
-            let length = theirs.span.1 - theirs.span.0;
-            if own.is_string || own.span.1 - own.span.0 != length {
-                return None;
-            }
-            numbers.push(Number {
-                from: theirs.span.0,
-                to: own.span.0,
-                length,
-            });
-        }
-        Some(PartText {
-            shard: part.shard,
-            group: part.group,
-            text: Some(part.sql.as_slice().into()),
-            numbers: numbers.into(),
-        })
-    }
-
-    /// Appends the text with this statement's numbers; nothing where it is the client's own.
-    fn put(&self, sql: &[u8], out: &mut Vec<u8>) -> Option<()> {
-        let Some(text) = &self.text else {
-            return Some(());
-        };
-        let start = out.len();
-        out.extend_from_slice(text);
-        for number in &self.numbers {
-            let digits = sql.get(number.from..number.from + number.length)?;
-            let at = start + number.to;
-            out.get_mut(at..at + number.length)?.copy_from_slice(digits);
-        }
-        Some(())
-    }
-
-    fn size(&self) -> usize {
-        let text = self.text.as_ref().map_or(0, |text| text.len());
-        size_of::<PartText>() + text + size_of_val(&*self.numbers)
     }
 }
 

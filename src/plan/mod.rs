@@ -20,7 +20,7 @@
 //! | `edit.rs` | the parts' text: the client's with a few spans replaced |
 //! | `planner.rs` | the phases put together |
 //! | `cache.rs`, `template.rs`, `seen.rs` | plans of one shard, kept by the statement's words without its literals |
-//! | `known.rs`, `key_at.rs` | the same of statements that are known without being read |
+//! | `known.rs`, `key_at.rs`, `part_text.rs` | the same of statements that are known without being read |
 //! | `remedy.rs` | statements that no server could run for all |
 //! | `explained.rs` | EXPLAIN and ANALYZE of one shard's statement |
 //! | `explain.rs`, `why.rs` | a plan and its reasons in words |
@@ -43,6 +43,7 @@ mod literal;
 mod locate;
 mod mention;
 mod parse;
+mod part_text;
 mod planner;
 mod remedy;
 mod request;
