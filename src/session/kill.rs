@@ -4,6 +4,7 @@
 //! `KILL QUERY thread` to the server over a connection of its own, so that it works while every pooled
 //! connection is busy.
 use super::answer::affected_packet;
+use super::kill_sent::{kill_on_server, send_kill, KILL_DEADLINE};
 use super::lease::Attempt;
 use super::login::host_name;
 use super::promise::Promise;
@@ -12,21 +13,15 @@ use super::sharded::{ask_directly, query_payload};
 use super::shared::{KillElsewhere, KillOutcome, Shared, Whom};
 use super::sync::NotReady;
 use super::{End, Session};
-use crate::backend::{initial_state, Account, After, Want};
+use crate::backend::After;
 use crate::net::{self, Buf};
-use crate::relay::{Command, Relay};
+use crate::relay::Command;
 use crate::scatter;
 use crate::sniff::{self, Kill, KillWhom};
-use crate::topology::{Group, Server};
 use crate::wire::packet::frame;
 use crate::wire::row::walk_text;
-use crate::wire::{command, error, reply};
+use crate::wire::{error, reply};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
-
-/// A KILL's own connection and its reply.
-const KILL_DEADLINE: Duration = Duration::from_millis(1500);
 
 /// A value's question and answer, or that of an account's rights.
 const ANSWER_LIMIT: usize = 64 * 1024;
@@ -58,11 +53,15 @@ impl Session {
                 name: self.entry.user.borrow().to_string(),
                 host: None,
             },
-            KillWhom::Statement(_) => {
-                // numbers of statements are each server's own
-                self.tell(&error::own(
-                    "KILL QUERY ID is not known here: use KILL QUERY with the connection's id",
-                ));
+            KillWhom::Statement(text) => {
+                match self.number_of(text).await? {
+                    // numbers of statements are the server's own
+                    Ok(number) => {
+                        self.kill_by_server(&format!("KILL QUERY ID {number}"))
+                            .await
+                    }
+                    Err(error) => self.tell(&error),
+                }
                 return Ok(());
             }
         };
@@ -109,8 +108,7 @@ impl Session {
     async fn kill_thread(&mut self, id: u32, query: bool) -> Result<(), End> {
         let snapshot = self.shared.snapshot();
         let group = snapshot.groups.get(self.user.group);
-        let Some((group, server)) = group.and_then(|g| Some((g, g.servers.get(g.primary?)?)))
-        else {
+        let Some(server) = group.and_then(|g| g.servers.get(g.primary?)) else {
             self.tell(&error::no_such_thread(u64::from(id)));
             return Ok(());
         };
@@ -122,23 +120,30 @@ impl Session {
         if outcome != KillOutcome::NoSuchThread {
             return self.tell_killed(outcome, u64::from(id), query);
         }
-        let sent = send_kill(
-            &self.shared,
-            group,
-            server,
-            &self.account,
-            (id, query),
-            &|| true,
-        );
-        match sent.await {
+        let what = if query { "KILL QUERY" } else { "KILL" };
+        self.kill_by_server(&format!("{what} {id}")).await;
+        Ok(())
+    }
+
+    /// The primary decides, by the client's own account.
+    async fn kill_by_server(&mut self, sql: &str) {
+        let snapshot = self.shared.snapshot();
+        let group = snapshot.groups.get(self.user.group);
+        let primary = group.and_then(|g| Some((g, g.servers.get(g.primary?)?)));
+        let sent = match primary {
+            Some((group, server)) => {
+                send_kill(&self.shared, group, server, &self.account, sql, &|| true).await
+            }
+            None => Err("no primary".into()),
+        };
+        match sent {
             Ok(None) => self.tell_ok(),
             Ok(Some(error)) => self.tell(&error),
             Err(cause) => {
-                tracing::warn!(id, cause, "KILL could not be sent to the server");
+                tracing::warn!(sql, cause, "could not be sent to the server");
                 self.tell(&error::server_lost());
             }
         }
-        Ok(())
     }
 
     /// KILL USER ends as many as it may, and says how many.
@@ -360,90 +365,4 @@ async fn kill_entry(
         kill_on_server(shared, entry, query_only).await;
     }
     KillOutcome::Killed(1)
-}
-
-/// Interrupts what the session runs on a server now, if it runs something.
-pub(super) async fn kill_on_server(shared: &Rc<Shared>, entry: &Entry, query_only: bool) {
-    let is_running = || entry.activity() == super::registry::Activity::Running;
-    let Some(on) = entry.on_server.get().filter(|_| is_running()) else {
-        return;
-    };
-    let still = || entry.on_server.get() == Some(on) && is_running();
-    kill_if(shared, entry, on, query_only, &still).await;
-}
-
-/// As [`kill_on_server`], of a connection that the caller has for itself.
-pub(super) async fn kill_one(shared: &Rc<Shared>, entry: &Entry, on: OnServer, query_only: bool) {
-    kill_if(shared, entry, on, query_only, &|| true).await;
-}
-
-/// `still`: the connection is the session's, asked when the KILL can be sent.
-async fn kill_if(
-    shared: &Rc<Shared>,
-    entry: &Entry,
-    on: OnServer,
-    query_only: bool,
-    still: &dyn Fn() -> bool,
-) {
-    let Some(account) = entry.account.borrow().clone() else {
-        return;
-    };
-    let snapshot = shared.snapshot();
-    let found = snapshot
-        .groups
-        .iter()
-        .find_map(|g| Some((g, g.servers.iter().find(|s| s.id == on.server)?)));
-    let Some((group, server)) = found else { return };
-    let what = (on.thread_id, query_only);
-    let sent = send_kill(shared, group, server, &account, what, still).await;
-    if let Err(cause) = sent {
-        tracing::warn!(id = entry.id, cause, "KILL did not reach the server");
-        give_up(entry, on, query_only);
-    }
-}
-
-/// Sends `KILL [QUERY] thread` over a connection of its own; the server's error, if it tells one. Nothing is sent once `still` is
-/// false: the statement may have ended and the connection gone to another session meanwhile.
-async fn send_kill(
-    shared: &Rc<Shared>,
-    group: &Group,
-    server: &Arc<Server>,
-    account: &Rc<Account>,
-    (thread, query_only): (u32, bool),
-    still: &dyn Fn() -> bool,
-) -> Result<Option<reply::Err>, String> {
-    let collation = u16::from(group.greeting.collation);
-    let state = initial_state(collation, &group.greeting);
-    let want = Want {
-        server,
-        account,
-        capabilities: crate::wire::capabilities::PROTOCOL_41,
-        collation,
-        state: &shared.states.intern(state),
-        guarded: false,
-        mariadb: group.greeting.is_mariadb(),
-    };
-    let deadline = net::now() + KILL_DEADLINE;
-    let lease = shared.pools.dedicated(&want, deadline).await;
-    let lease = lease.map_err(|cause| format!("{cause:?}"))?;
-    if !still() {
-        return Ok(None);
-    }
-    let what = if query_only { "KILL QUERY" } else { "KILL" };
-    let mut out = Vec::new();
-    let mut payload = vec![command::QUERY];
-    payload.extend_from_slice(format!("{what} {thread}").as_bytes());
-    frame(&payload, 0, &mut out);
-    lease.socket.set_deadline(Some(deadline));
-    lease.socket.send(Buf::from_vec(out));
-    let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
-    relay.run().await.map_err(|cause| format!("{cause:?}"))?;
-    Ok(relay.end.error)
-}
-
-/// The server does not answer: a session that was killed need not wait for it.
-fn give_up(entry: &Entry, on: OnServer, query_only: bool) {
-    if !query_only && entry.on_server.get() == Some(on) {
-        on.aborter.abort();
-    }
 }

@@ -1,5 +1,5 @@
 //! While a statement runs: its time, and the size of its result.
-use super::kill::kill_on_server;
+use super::kill_sent::kill_on_server;
 use super::pins::Pins;
 use super::turn::{Outgoing, Ran};
 use super::{error_packet, End, Session};

@@ -15,6 +15,7 @@ mod execute;
 mod finish;
 mod kept;
 pub mod kill;
+mod kill_sent;
 mod known_writes;
 mod last_insert_id;
 mod learn;

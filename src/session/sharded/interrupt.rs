@@ -4,7 +4,7 @@ use super::used::Used;
 use super::Session;
 use crate::net;
 use crate::scatter::{Failure, Scatter};
-use crate::session::kill::kill_one;
+use crate::session::kill_sent::kill_one;
 use crate::session::registry::{Entry, OnServer};
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
