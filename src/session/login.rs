@@ -311,7 +311,14 @@ fn server_account(
     let mapped = known.user().and_then(|u| u.config.server_account.as_ref());
     if let Known::OfServer(of_server) = known {
         let (peer, encrypted) = (dialogue.client.peer(), dialogue.is_encrypted());
-        let outcome = of_server.admit(&claim.user, &peer, encrypted, mapped.is_some());
+        let gave_password = !claim.auth.is_empty();
+        let outcome = of_server.admit(
+            &claim.user,
+            &peer,
+            encrypted,
+            gave_password,
+            mapped.is_some(),
+        );
         outcome.map_err(|error| {
             arrival::ended(shared, &peer, false);
             dialogue.refuse(error)

@@ -190,6 +190,7 @@ impl OfServer {
         name: &str,
         peer: &Peer,
         encrypted: bool,
+        gave_password: bool,
         mapped: bool,
     ) -> Result<(), reply::Err> {
         let host = host_in(&self.accounts, peer).to_string();
@@ -197,7 +198,7 @@ impl OfServer {
         let private = encrypted || matches!(peer, Peer::Unix);
         if self.accounts.require_secure_transport && !private {
             return Err(match self.accounts.mariadb {
-                true => error::access_denied(name, &host, true),
+                true => error::access_denied(name, &host, gave_password),
                 false => error::secure_transport_required(),
             });
         }
@@ -209,7 +210,7 @@ impl OfServer {
         }
         match account.requires {
             Requires::Encryption if !encrypted => {
-                return Err(error::access_denied(name, &host, true));
+                return Err(error::access_denied(name, &host, gave_password));
             }
             Requires::Certificate => {
                 return Err(error::own(&format!(
