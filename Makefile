@@ -40,7 +40,7 @@ judge: servers    ## STATEMENTS random statements on four shards and on one serv
 test-direct: servers   ## the same expectations against MariaDB itself, without the proxy
 	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing
 
-drivers: servers build   ## the same work through 20 drivers and tools, directly and through Umpire; ARGS="--help" says more
+drivers: servers build   ## the same work through 31 drivers and tools, directly and through Umpire; ARGS="--help" says more
 	python3 tests/drivers/run.py $(ARGS)
 
 demo: servers    ## from nothing to a proxy in front of a primary and two replicas, and what went where
