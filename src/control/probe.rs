@@ -168,10 +168,7 @@ impl Prober {
         let read_only = read_only(client).await?;
         let (sql_mode, autocommit) = defaults(client).await?;
         if let Some(learnt) = self.learnt.as_mut() {
-            learnt.autocommit = autocommit;
-            if learnt.sql_mode != sql_mode {
-                learnt.sql_mode = sql_mode;
-            }
+            (learnt.sql_mode, learnt.autocommit) = (sql_mode, autocommit);
         }
         let mariadb = self.learnt.as_ref().is_some_and(|g| g.is_mariadb());
         let replication = replication_status(client, mariadb).await?;

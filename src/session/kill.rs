@@ -69,10 +69,7 @@ impl Session {
     }
 
     async fn kill(&mut self, whom: Whom, query: bool) -> Result<(), End> {
-        let mut outcome = self.kill_somewhere(&whom, query, true).await;
-        if outcome == KillOutcome::NotOwner && self.may_kill_others().await {
-            outcome = self.kill_somewhere(&whom, query, false).await;
-        }
+        let outcome = self.kill_allowed(&whom, query).await;
         let id = match whom {
             Whom::Id(id) if outcome == KillOutcome::NoSuchThread && id < FIRST_ID => {
                 return self.kill_thread(id, query).await;
@@ -82,6 +79,16 @@ impl Session {
             Whom::User { .. } => return self.tell_killed_of_user(outcome),
         };
         self.tell_killed(outcome, id, query)
+    }
+
+    /// Own sessions; those of others if the account on the servers may, of which is asked only where it matters.
+    async fn kill_allowed(&self, whom: &Whom, query: bool) -> KillOutcome {
+        match self.kill_somewhere(whom, query, true).await {
+            KillOutcome::NotOwner if self.may_kill_others().await => {
+                self.kill_somewhere(whom, query, false).await
+            }
+            outcome => outcome,
+        }
     }
 
     fn tell_killed(&mut self, outcome: KillOutcome, id: u64, query: bool) -> Result<(), End> {
@@ -113,10 +120,7 @@ impl Session {
             return Ok(());
         };
         let whom = Whom::Thread(server.id, id);
-        let mut outcome = self.kill_somewhere(&whom, query, true).await;
-        if outcome == KillOutcome::NotOwner && self.may_kill_others().await {
-            outcome = self.kill_somewhere(&whom, query, false).await;
-        }
+        let outcome = self.kill_allowed(&whom, query).await;
         if outcome != KillOutcome::NoSuchThread {
             return self.tell_killed(outcome, u64::from(id), query);
         }
@@ -130,12 +134,11 @@ impl Session {
         let snapshot = self.shared.snapshot();
         let group = snapshot.groups.get(self.user.group);
         let primary = group.and_then(|g| Some((g, g.servers.get(g.primary?)?)));
-        let sent = match primary {
-            Some((group, server)) => {
-                send_kill(&self.shared, group, server, &self.account, sql, &|| true).await
-            }
-            None => Err("no primary".into()),
+        let Some((group, server)) = primary else {
+            let why = "the group has no primary now, which a KILL of one of its own ids is for";
+            return self.tell(&error::no_server(why));
         };
+        let sent = send_kill(&self.shared, group, server, &self.account, sql, &|| true).await;
         match sent {
             Ok(None) => self.tell_ok(),
             Ok(Some(error)) => self.tell(&error),

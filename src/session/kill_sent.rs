@@ -1,15 +1,16 @@
-//! KILL statements of Umpire's own, over connections of their own.
+//! KILL statements of Umpire's own, over connections apart from all sessions.
 use super::registry::{Activity, Entry, OnServer};
 use super::shared::Shared;
-use crate::backend::{initial_state, Account, Want};
+use crate::backend::{initial_state, Account, Lease, Want};
 use crate::net::{self, Buf};
 use crate::relay::Relay;
 use crate::topology::{Group, Server};
+use crate::wire::capabilities::PROTOCOL_41;
 use crate::wire::packet::frame;
 use crate::wire::{command, reply};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A KILL's own connection and its reply.
 pub(super) const KILL_DEADLINE: Duration = Duration::from_millis(1500);
@@ -65,20 +66,8 @@ pub(super) async fn send_kill(
     sql: &str,
     still: &dyn Fn() -> bool,
 ) -> Result<Option<reply::Err>, String> {
-    let collation = u16::from(group.greeting.collation);
-    let state = initial_state(collation, &group.greeting);
-    let want = Want {
-        server,
-        account,
-        capabilities: crate::wire::capabilities::PROTOCOL_41,
-        collation,
-        state: &shared.states.intern(state),
-        guarded: false,
-        mariadb: group.greeting.is_mariadb(),
-    };
     let deadline = net::now() + KILL_DEADLINE;
-    let lease = shared.pools.dedicated(&want, deadline).await;
-    let lease = lease.map_err(|cause| format!("{cause:?}"))?;
+    let lease = apart(shared, group, server, account, deadline).await?;
     if !still() {
         return Ok(None);
     }
@@ -91,6 +80,32 @@ pub(super) async fn send_kill(
     let mut relay = Relay::new(&lease.socket, None, command::QUERY, lease.capabilities);
     relay.run().await.map_err(|cause| format!("{cause:?}"))?;
     Ok(relay.end.error)
+}
+
+/// A connection of nobody's session, closed after its use: it does not wait for one of the pool.
+///
+/// # Errors
+/// Why there is none.
+pub(super) async fn apart(
+    shared: &Shared,
+    group: &Group,
+    server: &Arc<Server>,
+    account: &Rc<Account>,
+    deadline: Instant,
+) -> Result<Lease, String> {
+    let collation = u16::from(group.greeting.collation);
+    let state = initial_state(collation, &group.greeting);
+    let want = Want {
+        server,
+        account,
+        capabilities: PROTOCOL_41,
+        collation,
+        state: &shared.states.intern(state),
+        guarded: false,
+        mariadb: group.greeting.is_mariadb(),
+    };
+    let lease = shared.pools.dedicated(&want, deadline).await;
+    lease.map_err(|cause| format!("{cause:?}"))
 }
 
 /// The server does not answer: a session that was killed need not wait for it.

@@ -4,19 +4,20 @@ use super::columns::texts;
 use super::dispatch::QUESTIONS;
 use super::reply::Told;
 use super::Session;
-use crate::backend::{initial_state, Account, Password, Want};
+use crate::backend::{Account, Password};
 use crate::config::Secret;
 use crate::net::{self, Buf};
 use crate::plan::{self, Asked, Columns, Plan, Planned, Refusal, Request};
 use crate::relay::Command;
 use crate::route;
 use crate::scatter::{self, Collected, Failure};
+use crate::session::kill_sent::apart;
 use crate::session::lease::Attempt;
 use crate::session::shared::{Shared, Topology};
 use crate::session::End;
 use crate::sniff::{self, Dialect, Sniffed};
 use crate::topology::Group;
-use crate::wire::{capabilities, error, resultset};
+use crate::wire::{error, resultset};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -313,20 +314,9 @@ pub(in crate::session) async fn ask_directly(
     let group = snapshot.groups.get(group).ok_or("its group is gone")?;
     let primary = group.primary.and_then(|at| group.servers.get(at));
     let server = primary.ok_or_else(|| format!("group '{}' has no primary now", group.name))?;
-    let collation = u16::from(group.greeting.collation);
-    let state = initial_state(collation, &group.greeting);
-    let want = Want {
-        server,
-        account,
-        capabilities: capabilities::PROTOCOL_41,
-        collation,
-        state: &shared.states.intern(state),
-        guarded: false,
-        mariadb: group.greeting.is_mariadb(),
-    };
     let deadline = net::now() + ASK_DEADLINE;
-    let lease = shared.pools.dedicated(&want, deadline).await;
-    let lease = lease.map_err(|cause| format!("{} cannot be asked: {cause:?}", server.address))?;
+    let lease = apart(shared, group, server, account, deadline).await;
+    let lease = lease.map_err(|cause| format!("{} cannot be asked: {cause}", server.address))?;
     let payload = super::used::query_payload(question.as_bytes(), lease.capabilities);
     let mut bytes = Vec::new();
     crate::wire::packet::frame(&payload, 0, &mut bytes);
