@@ -55,6 +55,9 @@ pub(super) struct LastConnection {
     uses: u64,
 }
 
+/// The statement asks about the one before: its warnings or its counts.
+pub(super) const ASKS_ABOUT_LAST: Effects = ABOUT_LAST.union(Effects::DIAGNOSTICS);
+
 /// Statements about the statement before, which only its own connection can answer.
 pub(super) const ABOUT_LAST: Effects = Effects::FOUND_ROWS.union(Effects::ROW_COUNT);
 

@@ -1,5 +1,5 @@
 //! COM_QUERY: sniffed, routed, run; again elsewhere where that is provably without effect.
-use super::lease::Attempt;
+use super::lease::{Attempt, ASKS_ABOUT_LAST};
 use super::pins::Pins;
 use super::sharded::Way;
 use super::turn::{Outgoing, Ran};
@@ -207,10 +207,7 @@ impl Session {
     /// A connection that was kept only for the last statement's warnings goes back, unless this statement
     /// asks for them.
     pub(super) async fn release_diagnostics(&mut self, effects: Effects) -> Result<(), End> {
-        const ASKS: Effects = Effects::DIAGNOSTICS
-            .union(Effects::FOUND_ROWS)
-            .union(Effects::ROW_COUNT);
-        if !self.pins.contains(Pins::DIAGNOSTICS) || effects.intersects(ASKS) {
+        if !self.pins.contains(Pins::DIAGNOSTICS) || effects.intersects(ASKS_ABOUT_LAST) {
             return Ok(());
         }
         self.pins.remove(Pins::DIAGNOSTICS);

@@ -3,15 +3,13 @@ use super::reply::Told;
 use super::{Last, Session};
 use crate::plan::{Plan, Planned, Refusal};
 use crate::relay::Command;
+use crate::session::lease::ASKS_ABOUT_LAST;
 use crate::sniff::{Effects, Sniffed, Verb};
 use crate::wire::error;
 
 impl Session {
     pub(super) fn asks_about_last(sniffed: &Sniffed) -> bool {
-        const ASKS: Effects = Effects::DIAGNOSTICS
-            .union(Effects::FOUND_ROWS)
-            .union(Effects::ROW_COUNT);
-        sniffed.effects.intersects(ASKS)
+        sniffed.effects.intersects(ASKS_ABOUT_LAST)
     }
 
     pub(super) async fn ask_about_last(

@@ -1,7 +1,7 @@
 //! Changing seats.
 use super::reply::Told;
 use super::{Last, Seat, Sharded};
-use crate::session::lease::GroupIndex;
+use crate::session::lease::{GroupIndex, ASKS_ABOUT_LAST};
 use crate::session::pins::Pins;
 use crate::session::{End, Session};
 use crate::sniff::Effects;
@@ -133,10 +133,7 @@ impl Session {
     /// Connections that are kept elsewhere only for questions about the last statement go back, unless this
     /// one asks them.
     pub(super) async fn release_seats(&mut self, effects: Effects) -> Result<(), End> {
-        const ASKS: Effects = Effects::DIAGNOSTICS
-            .union(Effects::FOUND_ROWS)
-            .union(Effects::ROW_COUNT);
-        if effects.intersects(ASKS) {
+        if effects.intersects(ASKS_ABOUT_LAST) {
             return Ok(());
         }
         loop {

@@ -11,6 +11,7 @@ use crate::backend::StatementKey;
 use crate::net::Buf;
 use crate::plan::{Asked, Context, Execution, Plan, Planned, Recalled, Refusal, ShardText, Value};
 use crate::relay::Command;
+use crate::session::lease::ASKS_ABOUT_LAST;
 use crate::session::pins::Pins;
 use crate::session::prepare::statement_id;
 use crate::session::shared::Topology;
@@ -132,10 +133,7 @@ impl Session {
 
     /// Takes the seat of the one group that a statement uses. None: something has to be done first.
     fn visit(&mut self, group: usize, sniffed: &Sniffed, snapshot: &Topology) -> Option<Visit> {
-        const OTHERWISE: Effects = Effects::BEGIN
-            .union(Effects::DIAGNOSTICS)
-            .union(Effects::FOUND_ROWS)
-            .union(Effects::ROW_COUNT);
+        const OTHERWISE: Effects = Effects::BEGIN.union(ASKS_ABOUT_LAST);
         let name = &*snapshot.groups.get(group)?.name;
         if sniffed.effects.intersects(OTHERWISE)
             || self.may_touch(name, false).is_err()
