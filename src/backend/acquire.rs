@@ -19,6 +19,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+/// How long a connection to a replica serves whose account may be another one there by now.
+const IN_DOUBT: Duration = Duration::from_secs(1);
 /// How long a refused login is answered without asking the server again.
 const REFUSAL_HOLDS: Duration = Duration::from_millis(250);
 /// How often the extra connection over the budget is asked for.
@@ -159,21 +161,14 @@ impl Pool {
             socket.send(Buf::from_vec(header));
         }
         let mut channel = Channel::new(&socket, "login");
-        let outcome = login::log_in(&mut channel, want).await;
+        let state = want.state.base(None);
+        let outcome = enter(&mut channel, want, &state).await;
         if let Err(Trouble::Refused(e)) = &outcome {
             if !matches!(e.code, TOO_MANY_CONNECTIONS | SHUTTING_DOWN) {
-                self.note_refusal(net::now() + REFUSAL_HOLDS, e);
+                self.note_refusal(net::now() + REFUSAL_HOLDS, e, want.guarded);
             }
         }
-        let login = outcome?;
-        channel.phase = "setting up a connection";
-        let kind = Kind {
-            capabilities: login.capabilities,
-            mariadb: login.mariadb,
-            guarded: want.guarded,
-        };
-        let state = want.state.base(None);
-        let ready = setup::set_up(&mut channel, kind, &state).await?;
+        let (login, ready) = outcome?;
         channel.finish()?;
         socket.set_deadline(None);
         let state = shared.states.intern(state);
@@ -218,7 +213,7 @@ impl Pool {
             recipe,
             scramble: made.login.scramble,
             mariadb: made.login.mariadb,
-            expires: now + settings.server_max_age.mul_f64(spread),
+            expires: now + lifetime(want, settings.server_max_age.mul_f64(spread), now),
             idle_since: now,
             token,
         })
@@ -242,6 +237,33 @@ impl Pool {
                 LeaseError::Unreachable(format!("server {}: {text}", self.address()))
             }
         }
+    }
+}
+
+/// Login and set-up.
+async fn enter(
+    channel: &mut Channel<'_>,
+    want: &Want<'_>,
+    state: &super::State,
+) -> Result<(login::LoggedIn, setup::Ready), Trouble> {
+    let login = login::log_in(channel, want).await?;
+    channel.phase = "setting up a connection";
+    let kind = Kind {
+        capabilities: login.capabilities,
+        mariadb: login.mariadb,
+        guarded: want.guarded,
+    };
+    let ready = setup::set_up(channel, kind, want.account, state).await?;
+    Ok((login, ready))
+}
+
+/// How long a connection may serve. On a replica that may be behind with the account it has the privileges of before.
+fn lifetime(want: &Want<'_>, usual: Duration, now: Instant) -> Duration {
+    let identity = want.account.identity.as_ref().filter(|_| want.guarded);
+    let doubt = identity.and_then(|identity| identity.in_doubt_until);
+    match doubt {
+        Some(until) if now < until => usual.min(IN_DOUBT),
+        _ => usual,
     }
 }
 

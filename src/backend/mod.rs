@@ -48,6 +48,7 @@ use crate::topology::Server;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A server account: what is needed to log in at a server as this user. Per worker, one `Rc` a user.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,6 +60,39 @@ pub struct Account {
     pub fingerprint: u64,
     /// Whose connections these are: servers are told so by PROXY headers. None: Umpire's own.
     pub client: Option<IpAddr>,
+    /// Where users are accounts of the servers: which one.
+    pub identity: Option<Identity>,
+}
+
+/// An account of the servers, as the primary has it. Replicas hear of changes a little later.
+#[derive(Debug)]
+pub struct Identity {
+    /// `user@host`, as CURRENT_USER() tells it.
+    pub current_user: Box<str>,
+    /// Until then a replica may not have the account's last change: what is opened there does not last.
+    pub in_doubt_until: Option<Instant>,
+}
+
+impl PartialEq for Identity {
+    /// The same account, whenever it changed.
+    fn eq(&self, other: &Identity) -> bool {
+        self.current_user == other.current_user
+    }
+}
+
+impl Eq for Identity {}
+
+impl Account {
+    /// An account that the configuration names, with everything else unknown.
+    pub fn new(user: &str, password: Password) -> Account {
+        Account {
+            user: user.into(),
+            password,
+            fingerprint: 0,
+            client: None,
+            identity: None,
+        }
+    }
 }
 
 /// What is known of the password.

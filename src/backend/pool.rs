@@ -341,11 +341,20 @@ impl Pool {
     }
 
     pub fn remember(&self, recipe: &Rc<Recipe>) {
+        self.refusal.take();
         *self.recipe.borrow_mut() = Some(recipe.clone());
     }
 
-    pub fn note_refusal(&self, until: Instant, error: &ServerError) {
-        *self.refusal.borrow_mut() = Some((until, error.clone()));
+    /// `replica`: clients are not told, since the primary serves them; the log is, once until it goes well again.
+    pub fn note_refusal(&self, until: Instant, error: &ServerError, replica: bool) {
+        let before = self.refusal.replace(Some((until, error.clone())));
+        if replica && before.is_none_or(|(_, before)| before.code != error.code) {
+            let why = String::from_utf8_lossy(&error.message);
+            tracing::warn!(
+                server = %self.home.server.borrow().address, user = %self.account.user, code = error.code, %why,
+                "a replica refuses a login: the primary serves this account's reads"
+            );
+        }
     }
 
     /// The answer that the server would give again.

@@ -4,9 +4,9 @@ use super::login::{change_user, Channel, Trouble};
 use super::state::{State, StateTable};
 use super::sync::{assign_character_sets, framed, query};
 use super::variables::MYSQL_TRACKED;
-use super::ServerConnection;
+use super::{Account, Identity, ServerConnection};
 use crate::wire::reply::{Err as ServerError, Ok as OkPacket};
-use crate::wire::{capabilities, command};
+use crate::wire::{capabilities, command, error};
 use std::time::Instant;
 
 /// What the set-up needs to know of a connection.
@@ -40,18 +40,28 @@ enum Step {
     CharacterSets,
     Tracking,
     Guard,
+    Identity,
 }
 
 const UNKNOWN_VARIABLE: u16 = 1193;
+const WRONG_VALUE_FOR_VARIABLE: u16 = 1231;
+const ANOTHER_ACCOUNT: &str =
+    "the server takes this user for another account than the primary does: it is behind \
+     with its accounts, or has others";
 
-/// Sets character sets as in `state`, session tracking and guard. The variables that these statements
-/// report are the pool's own, not the session's: the replies are not applied to any state.
+/// Sets character sets as in `state`, session tracking and guard, after a login as `account`. The variables that
+/// these statements report are the pool's own, not the session's: the replies are not applied to any state.
 pub(super) async fn set_up(
     channel: &mut Channel<'_>,
     kind: Kind,
+    account: &Account,
     state: &State,
 ) -> Result<Ready, Trouble> {
     let mut batch = Batch::default();
+    // a replica may be behind with the accounts, too, and let somebody else in by this name
+    if let Some(identity) = account.identity.as_ref().filter(|_| kind.guarded) {
+        batch.identity(kind, identity);
+    }
     batch.set_up(kind, state, kind.mariadb);
     let replies = batch.run(channel, kind.capabilities).await?;
     conclude(channel, kind, replies).await
@@ -112,7 +122,7 @@ async fn relogin(conn: &mut ServerConnection) -> Result<State, Trouble> {
     let state = conn.state.base(None);
     let mut channel = Channel::new(&conn.socket, "renewing a session");
     let scramble = change_user(&mut channel, &recipe.want(), kind, conn.scramble).await?;
-    let ready = set_up(&mut channel, kind, &state).await?;
+    let ready = set_up(&mut channel, kind, &recipe.account, &state).await?;
     channel.finish()?;
     conn.scramble = scramble;
     conn.adopt(ready);
@@ -139,6 +149,9 @@ async fn conclude(
             }
             Err(e) if step == Step::Tracking && e.code == UNKNOWN_VARIABLE => {
                 ready.tracking = track_everything(channel, kind).await?;
+            }
+            Err(e) if step == Step::Identity && e.code == WRONG_VALUE_FOR_VARIABLE => {
+                return Err(Trouble::Refused(error::own(ANOTHER_ACCOUNT)));
             }
             Err(e) => return Err(Trouble::Refused(e)),
         }
@@ -184,6 +197,16 @@ impl Batch {
             // The same statement in every version, where the variable's name is not.
             self.query(kind, Step::Guard, b"SET SESSION TRANSACTION READ ONLY");
         }
+    }
+
+    /// A statement that the server refuses with [`WRONG_VALUE_FOR_VARIABLE`] if it took the login for another account.
+    fn identity(&mut self, kind: Kind, identity: &Identity) {
+        let mut sql = "SET @@SESSION.sql_mode=IF(CAST(CURRENT_USER() AS BINARY)=X'".to_owned();
+        for byte in identity.current_user.bytes() {
+            sql.push_str(&format!("{byte:02X}"));
+        }
+        sql.push_str("',@@SESSION.sql_mode,'?')");
+        self.query(kind, Step::Identity, sql.as_bytes());
     }
 
     fn tracking(&mut self, kind: Kind, everything: bool) {

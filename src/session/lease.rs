@@ -312,7 +312,13 @@ impl Session {
         until: Instant,
     ) -> Result<(), reply::Err> {
         let address = &group.servers[server].address;
+        let replica = group.primary.is_some_and(|primary| primary != server);
         match failed {
+            // it may not have heard of the account yet, or has no room for another connection
+            LeaseError::Refused(_) if replica && !attempt.writes => {
+                attempt.writes = true;
+                Ok(())
+            }
             LeaseError::Refused(error) => Err(error),
             LeaseError::Timeout(why) => Err(error::own(&format!(
                 "no connection to {address} in time: {why}"

@@ -324,17 +324,21 @@ fn server_account(
             dialogue.refuse(error)
         })?;
     }
+    let mut account = Account::new(&claim.user, password);
+    (account.fingerprint, account.client) = (defaults, told);
     Ok(match (mapped, known) {
         (Some(mapped), _) => {
-            let password = Password::Plain(mapped.password.as_bytes().into());
-            shared.account(&claim.user, &mapped.user, password, defaults, told)
+            account.user = mapped.user.as_str().into();
+            account.password = Password::Plain(mapped.password.as_bytes().into());
+            shared.account(&claim.user, account)
         }
         (None, Known::OfServer(of_server)) => {
-            let (account, print) = (&of_server.account, of_server.account.fingerprint);
-            let print = print.wrapping_add(defaults);
-            shared.account(&account.to_string(), &claim.user, password, print, told)
+            let print = of_server.account.fingerprint;
+            account.fingerprint = print.wrapping_add(defaults);
+            account.identity = of_server.identity();
+            shared.account(&of_server.account.to_string(), account)
         }
-        _ => shared.account(&claim.user, &claim.user, password, defaults, told),
+        _ => shared.account(&claim.user, account),
     })
 }
 

@@ -6,7 +6,7 @@ use super::promise::Promise;
 use super::registry::Registry;
 use super::sharded::{KnownColumns, KnownIds};
 use super::store::StoreLink;
-use crate::backend::{Account, Password, Pools, StateTable};
+use crate::backend::{Account, Pools, StateTable};
 use crate::config::WhenFull;
 use crate::observe::digests::Digests;
 use crate::observe::ring::Writer;
@@ -18,7 +18,6 @@ use crate::topology::{ServerId, Snapshot};
 pub use crate::wire::auth::caching_sha2::KeyPair;
 use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -347,24 +346,11 @@ impl Shared {
         token
     }
 
-    /// The one `Account` of this name and password, so that its pools are found again. `name` tells accounts of the
-    /// same user apart; `client`: where servers are told whose connections these are.
-    pub fn account(
-        &self,
-        name: &str,
-        user: &str,
-        password: Password,
-        fingerprint: u64,
-        client: Option<IpAddr>,
-    ) -> Rc<Account> {
+    /// The one `Account` that is like this, so that its pools are found again. `name` tells accounts of the same user
+    /// apart.
+    pub fn account(&self, name: &str, wanted: Account) -> Rc<Account> {
         let mut accounts = self.accounts.borrow_mut();
-        let wanted = Account {
-            user: user.into(),
-            password,
-            fingerprint,
-            client,
-        };
-        let of_client = client.map(|ip| format!("{name} {ip}"));
+        let of_client = wanted.client.map(|ip| format!("{name} {ip}"));
         let name = of_client.as_deref().unwrap_or(name);
         if let Some(account) = accounts.get(name).filter(|a| ***a == wanted) {
             return account.clone();

@@ -30,30 +30,15 @@ fn try_login(login: Login, account: fn() -> Account) -> Result<(), String> {
 }
 
 fn plain() -> Account {
-    Account {
-        user: "app".into(),
-        password: Password::Plain(b"apppw".as_slice().into()),
-        fingerprint: 0,
-        client: None,
-    }
+    Account::new("app", Password::Plain(b"apppw".as_slice().into()))
 }
 
 fn wrong() -> Account {
-    Account {
-        user: "app".into(),
-        password: Password::Plain(b"wrong".as_slice().into()),
-        fingerprint: 0,
-        client: None,
-    }
+    Account::new("app", Password::Plain(b"wrong".as_slice().into()))
 }
 
 fn hashed() -> Account {
-    Account {
-        user: "app".into(),
-        password: Password::Stage1(Sha1::digest(b"apppw").into()),
-        fingerprint: 0,
-        client: None,
-    }
+    Account::new("app", Password::Stage1(Sha1::digest(b"apppw").into()))
 }
 
 fn sha2() -> Login {

@@ -142,12 +142,8 @@ impl World {
 }
 
 pub fn account(user: &str, password: &str) -> Rc<Account> {
-    Rc::new(Account {
-        user: user.into(),
-        password: Password::Plain(password.as_bytes().into()),
-        fingerprint: 0,
-        client: None,
-    })
+    let password = Password::Plain(password.as_bytes().into());
+    Rc::new(Account::new(user, password))
 }
 
 pub fn utf8() -> State {

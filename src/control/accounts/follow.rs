@@ -17,6 +17,8 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const GAP: Duration = Duration::from_millis(100);
 /// How long a connection waits for the next reading: no server has one more session for what is asked now and then.
 const KEPT: Duration = Duration::from_secs(1);
+/// What a replica's lag may be more than it was at the last look.
+const SLACK: Duration = Duration::from_secs(5);
 /// After a reading that failed.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -24,6 +26,8 @@ pub(super) struct Order {
     pub group: String,
     pub monitor: Monitor,
     pub interval: Duration,
+    /// A replica further behind takes no reads.
+    pub max_replica_lag: Duration,
     pub refresh: Arc<Refresh>,
 }
 
@@ -48,6 +52,10 @@ pub(super) async fn follow(
             Some(group) => follower.read(group).await,
             None => Err("the group is not published yet".into()),
         };
+        let outcome = outcome.map(|mut read| {
+            read.replicated_by = Some(std::time::Instant::now() + order.max_replica_lag + SLACK);
+            read
+        });
         let failed = outcome.is_err();
         let report = Report {
             group: order.group.clone(),

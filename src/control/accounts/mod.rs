@@ -46,6 +46,7 @@ pub(super) struct Watch {
 struct Task {
     monitor: config::Monitor,
     interval: Duration,
+    max_replica_lag: Duration,
     accounts: Arc<Accounts>,
     abort: AbortHandle,
 }
@@ -97,6 +98,7 @@ impl Watch {
         let interval = group.accounts_interval;
         let same = |task: &Task| {
             task.interval == interval
+                && task.max_replica_lag == group.max_replica_lag
                 && task.monitor.user == monitor.user
                 && task.monitor.password == monitor.password
         };
@@ -117,6 +119,7 @@ impl Watch {
             group: group.name.clone(),
             monitor: monitor.clone(),
             interval,
+            max_replica_lag: group.max_replica_lag,
             refresh,
         };
         let reading = follow(
@@ -128,6 +131,7 @@ impl Watch {
         Task {
             monitor: monitor.clone(),
             interval,
+            max_replica_lag: group.max_replica_lag,
             accounts: Arc::new(accounts),
             abort: tokio::spawn(reading).abort_handle(),
         }

@@ -128,6 +128,7 @@ fn account(
         fingerprint: fingerprint(rows, row)
             .wrapping_add(own)
             .wrapping_add(privileges.shared),
+        in_doubt_until: None,
         proven: OnceLock::new(),
         told: OnceLock::new(),
     }

@@ -1,6 +1,7 @@
 //! Who a client may be: a configured user, or an account of the servers (`accounts = "server"`).
 use super::password::Proof;
 use super::{address_allowed, host_of};
+use crate::backend::Identity;
 use crate::config::Secret;
 use crate::net::{self, Peer};
 use crate::session::shared::Shared;
@@ -180,6 +181,16 @@ impl OfServer {
                 self.account,
                 plugin.unwrap_or("?")
             ))
+        })
+    }
+
+    /// What its connections to servers have to be. A server that knows no accounts tells no name.
+    pub fn identity(&self) -> Option<Identity> {
+        let mut hosts = self.accounts.seen_as.iter().map(|(_, host)| host);
+        let told = !hosts.any(Host::is_unknown);
+        told.then(|| Identity {
+            current_user: format!("{}@{}", self.account.user, self.account.host.as_str()).into(),
+            in_doubt_until: self.account.in_doubt_until,
         })
     }
 

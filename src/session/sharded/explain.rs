@@ -358,10 +358,6 @@ fn plain(user: &crate::topology::User) -> Option<Rc<Account>> {
         (None, Secret::Plain(password)) => (&user.name, password),
         (None, _) => return None,
     };
-    Some(Rc::new(Account {
-        user: name.as_str().into(),
-        password: Password::Plain(password.as_bytes().into()),
-        fingerprint: 0,
-        client: None,
-    }))
+    let password = Password::Plain(password.as_bytes().into());
+    Some(Rc::new(Account::new(name, password)))
 }

@@ -13,6 +13,7 @@ pub use refresh::{Changing, Refresh};
 use crate::config::{Address, Secret};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// All accounts of a group's servers, as read last. Immutable.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct ServerAccount {
     /// Of everything that a server reads when this account logs in: privileges, roles, limits. A connection of an
     /// account that was another then has other privileges.
     pub fingerprint: u64,
+    /// It changed under Umpire's eyes: until then a replica may not have the change. None: it was so from the start.
+    pub in_doubt_until: Option<Instant>,
     /// The password that matches the stored hash, once a client has shown it.
     pub proven: OnceLock<Box<[u8]>>,
     /// The log has said why the account cannot be used.
@@ -98,6 +101,8 @@ pub struct AccountsRead {
     pub require_secure_transport: bool,
     pub seen_as: Vec<(Address, Host)>,
     pub accounts: Vec<ServerAccount>,
+    /// When replicas have what was read, too, if they are not too far behind to be read from.
+    pub replicated_by: Option<Instant>,
 }
 
 impl Accounts {
@@ -115,7 +120,10 @@ impl Accounts {
         version: u64,
         before: Option<&Accounts>,
     ) -> Accounts {
-        let kept = |account: ServerAccount| {
+        let changes = before.is_some_and(|before| !before.is_empty());
+        let replicated_by = read.replicated_by.filter(|_| changes);
+        let kept = |mut account: ServerAccount| {
+            account.in_doubt_until = replicated_by;
             let mut known = before.into_iter().flat_map(|b| b.of_user(&account.user));
             match known.find(|known| known.is_same_as(&account)) {
                 Some(known) => known.clone(),

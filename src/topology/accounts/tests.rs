@@ -10,6 +10,7 @@ fn account(user: &str, host: &str, mariadb: bool) -> ServerAccount {
         expired: false,
         requires: Requires::Nothing,
         fingerprint: 1,
+        in_doubt_until: None,
         proven: OnceLock::new(),
         told: OnceLock::new(),
     }
