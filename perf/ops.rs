@@ -9,12 +9,12 @@ use std::time::Duration;
 use umpire::backend::{fit, initial_state, State, StateTable};
 use umpire::config::{Action, Policy, TableName};
 use umpire::observe::digests::{Digests, Turn};
-use umpire::observe::record::{Event, Ran, Record};
+use umpire::observe::record::{Ran, Record};
 use umpire::observe::ring::ring;
 use umpire::plan::{self, Columns, Planned, Request};
-use umpire::policy::{judge, Context as Judged};
+use umpire::policy::{judge, Context as Judged, Known};
 use umpire::route::{route, Context};
-use umpire::sniff::{digest, normalised, sniff, Dialect, Memo, Sniffed};
+use umpire::sniff::{digest, normalised, sniff, Dialect, Memo, Sniffed, TextId};
 use umpire::topology::{
     Address, Budget, Greeting, Group, Health, ReadYourWrites, Role, Server, ServerId, ShardMap,
     Target,
@@ -52,8 +52,10 @@ pub fn all() -> Vec<Op> {
                 black_box(digest(black_box(POINT_SELECT.as_bytes()), DIALECT));
             }),
         ),
-        ("policy", judged()),
-        ("watch", watched()),
+        ("policy", judged(false)),
+        ("policy-again", judged(true)),
+        ("watch", watched(false)),
+        ("watch-again", watched(true)),
         ("tracker", tracked(1, classic)),
         ("tracker-deprecate-eof", tracked(1, classic | DEPRECATE_EOF)),
         ("tracker-100-rows", tracked(100, classic)),
@@ -87,8 +89,8 @@ fn remembered() -> Box<dyn FnMut()> {
     })
 }
 
-/// A point select under six rules of which it meets none.
-fn judged() -> Box<dyn FnMut()> {
+/// A point select under six rules of which it meets none; `again`: it is known to pass.
+fn judged(again: bool) -> Box<dyn FnMut()> {
     let rule = |change: fn(&mut Policy)| {
         let mut rule = Policy::of_everything("p", Action::Deny);
         change(&mut rule);
@@ -113,14 +115,20 @@ fn judged() -> Box<dyn FnMut()> {
         dialect: DIALECT,
         several: false,
     };
+    let mut known = Known::default();
     Box::new(move || {
-        let verdict = judge(&rules, black_box(POINT_SELECT.as_bytes()), true, context);
+        let sql = black_box(POINT_SELECT.as_bytes());
+        let verdict = match again {
+            true => known.judge(TextId(1), 1, &rules, sql, context),
+            false => judge(&rules, sql, true, context),
+        };
         assert!(black_box(verdict).denied.is_none());
     })
 }
 
-/// What statistics and audit add to a turn: digest, its place in the table, the record and its way out.
-fn watched() -> Box<dyn FnMut()> {
+/// What statistics and audit add to a turn: digest, its place in the table, the record and its way out. `again`: the text
+/// is one that the sniffer knows.
+fn watched(again: bool) -> Box<dyn FnMut()> {
     let mut table = Digests::new(1000);
     let (writer, reader) = ring(1 << 20);
     let (user, group): (Rc<str>, Rc<str>) = ("app".into(), "main".into());
@@ -128,7 +136,7 @@ fn watched() -> Box<dyn FnMut()> {
     Box::new(move || {
         let text = black_box(POINT_SELECT.as_bytes());
         let turn = Turn {
-            digest: digest(text, DIALECT),
+            digest: if again { 7 } else { digest(text, DIALECT) },
             user_hash: 7,
             micros: 120,
             rows: 1,
@@ -137,13 +145,9 @@ fn watched() -> Box<dyn FnMut()> {
         };
         table.note(&turn, &user, &group, |to| normalised(text, DIALECT, to));
         let record = Record {
-            event: Event::Statement,
             audited: true,
-            slow: false,
-            truncated: false,
             ran: Ran::Replica,
             command: command::QUERY,
-            error: 0,
             connection: 1,
             server: 2,
             at: 1,
@@ -151,13 +155,10 @@ fn watched() -> Box<dyn FnMut()> {
             rows: 1,
             bytes: 190,
             digest: turn.digest,
-            client: None,
             user: &user,
             schema: b"sbtest",
             text,
-            shards: "",
-            policy: "",
-            denied: false,
+            ..Record::EMPTY
         };
         record.encode(&mut bytes);
         assert!(writer.put(&bytes) && reader.take(&mut out));

@@ -1,20 +1,23 @@
 #!/bin/bash
-# turn.sh [--clients 16] [--prepared] [--sharded main|second] [--functions 40]    instructions of a whole turn, by function
+# turn.sh [--clients 16] [--prepared] [--sharded main|second] [--audited] [--functions 40]    instructions of a whole turn, by function
 #
 # Runs Umpire (split, one worker) under callgrind while the load generator runs point selects through it, and
 # divides what the worker's thread executed in user space by the turns that it finished. Steady on a busy machine,
-# where times are not. --sharded: point selects of a table in four shards of the user's own group, or of another one. Fails when a turn costs more than perf/ceilings.txt allows (`turn-text-16` and so on).
+# where times are not. --sharded: point selects of a table in four shards of the user's own group, or of another one.
+# --audited: with the policies, digests, slow log and audit of `make bench`'s part of that name.
+# Fails when a turn costs more than perf/ceilings.txt allows (`turn-text-16` and so on).
 # UMPIRE, LOADGEN: the programs (release builds by default).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-clients=16 functions=40 workload=text table=sbtest1 shards='' extra=()
+clients=16 functions=40 workload=text table=sbtest1 shards='' audited='' extra=()
 while [ $# -gt 0 ]; do
   case $1 in
     --clients) clients=$2; shift ;;
     --functions) functions=$2; shift ;;
     --prepared) workload=prepared ;;
     --sharded) shards=$2 table=point; shift ;;
-    *) sed -n '2,9p' "$0" >&2; exit 2 ;;
+    --audited) audited=-audited ;;
+    *) sed -n '2,11p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -25,6 +28,10 @@ esac
 . perf/lib.sh
 needs valgrind valgrind libc6-dbg
 servers "$shards"
+[ -z "$audited" ] || PYTHONPATH=loadtest PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import sys
+from benchmark.contenders import UmpireAudited
+print(UmpireAudited.more.format(home=sys.argv[1]))' "$dir" >>"$dir/umpire.toml"
 valgrind --tool=callgrind --instr-atstart=no --separate-threads=yes --callgrind-out-file="$dir/out" \
   "$umpire" --config "$dir/umpire.toml" 2>"$dir/log" &
 proxy=$!
@@ -46,7 +53,7 @@ umask 022
 status=0
 each=$(python3 perf/turn.py "$functions" "${files[@]}" 3>&1 1>&2) || status=$?
 [ $status = 0 ] || exit $status
-stage=turn${shards:+-sharded-$shards}-$workload-$clients
+stage=turn${shards:+-sharded-$shards}$audited-$workload-$clients
 allowed=$(awk -v stage="$stage" '$1 == stage {print $2}' perf/ceilings.txt)
 echo "$stage: $each instructions a turn, allowed ${allowed:--}"
 [ -z "$allowed" ] || [ "$each" -le "$allowed" ] || { echo "MORE THAN ALLOWED"; exit 1; }

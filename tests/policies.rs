@@ -158,6 +158,112 @@ fn a_statement_that_is_prepared_already_is_denied_once_a_policy_says_so() {
     assert_eq!(count(&proxy, "policies_noted"), 1);
 }
 
+/// What the verdict of a text hangs on besides the text, each changed under a text that was let pass many times.
+#[test]
+fn a_text_that_was_let_pass_is_judged_anew_for_another_schema_mode_user_and_configuration() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&[
+        "CREATE OR REPLACE TABLE policy_again (a INT PRIMARY KEY, b INT)",
+        "CREATE OR REPLACE TABLE other.policy_again (a INT PRIMARY KEY, b INT)",
+    ]);
+    let mut config = ProxyConfig::new(cluster);
+    config.more = "[[policy]]\nname = \"other\"\naction = \"deny\"\ntables = [\"other.policy_again\"]\n\
+                   [[policy]]\nname = \"where\"\naction = \"deny\"\nno_where = true\n\
+                   [[policy]]\nname = \"inserts\"\naction = \"deny\"\nusers = [\"app2\"]\nkinds = [\"insert\"]\n"
+        .into();
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2, 3]);
+    let mut client = proxy.client();
+    let denied = |client: &mut mysql::Conn, sql: &str| {
+        let outcome = client.query_drop(sql);
+        outcome.is_err_and(|error| code(&error) == 1227)
+    };
+    let read = |number: u32| format!("SELECT b FROM policy_again WHERE a = {number}");
+    let pass_often = |client: &mut mysql::Conn, sql: &dyn Fn(u32) -> String| {
+        for number in 1000..1010 {
+            client.query_drop(sql(number)).expect("allowed");
+        }
+    };
+    pass_often(&mut client, &read);
+    client.query_drop("USE other").expect("allowed");
+    assert!(denied(&mut client, &read(1000)));
+    client.query_drop("USE app").expect("allowed");
+    pass_often(&mut client, &read);
+
+    let quoted = |number: u32| format!("DELETE FROM policy_again WHERE \"a\" = {number}");
+    client
+        .query_drop("SET sql_mode = 'ANSI_QUOTES'")
+        .expect("allowed");
+    pass_often(&mut client, &quoted);
+    client.query_drop("SET sql_mode = ''").expect("allowed");
+    assert!(denied(&mut client, &quoted(1000)), "\"a\" is a text now");
+    // a number where a name was
+    let named = |number: u32| format!("DELETE FROM policy_again WHERE a > {number}");
+    pass_often(&mut client, &named);
+    assert!(denied(
+        &mut client,
+        "DELETE FROM policy_again WHERE 1 > 1000"
+    ));
+
+    let write = |number: u32| format!("INSERT INTO policy_again (a) VALUES ({number})");
+    pass_often(&mut client, &write);
+    let mut other = proxy.client_as("app2", "app2pw");
+    assert!(denied(&mut other, &write(2000)));
+
+    config.more =
+        "[[policy]]\nname = \"reads\"\naction = \"deny\"\ntables = [\"app.policy_again\"]\n".into();
+    proxy.write_config(&config);
+    let said = proxy.ask_admin("RELOAD");
+    assert!(said.is_empty(), "{said:?}");
+    common::wait_until("the text is denied", || denied(&mut client, &read(1000)));
+    assert!(denied(&mut client, &read(1001)) && denied(&mut client, &named(1000)));
+}
+
+#[test]
+fn a_prepared_statement_is_judged_as_what_it_was_when_it_was_prepared() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE OR REPLACE TABLE policy_then (a INT PRIMARY KEY)"]);
+    let mut config = ProxyConfig::new(cluster);
+    let proxy = config.start();
+    proxy.wait_for_readers(&[2, 3]);
+    let mut client = proxy.client();
+    let unqualified = client.prep("SELECT a FROM policy_then").unwrap();
+    client
+        .query_drop("SET sql_mode = 'ANSI_QUOTES'")
+        .expect("allowed");
+    let quoted = client
+        .prep("SELECT \"a\" FROM \"policy_then\" WHERE a = ?")
+        .unwrap();
+    for sql in ["SET sql_mode = ''", "USE other"] {
+        client.query_drop(sql).expect("allowed");
+    }
+    client.exec_drop(&unqualified, ()).expect("allowed so far");
+    client.exec_drop(&quoted, (1,)).expect("allowed so far");
+    config.more =
+        "[[policy]]\nname = \"then\"\naction = \"deny\"\ntables = [\"app.policy_then\"]\n\
+         [[policy]]\nname = \"all of it\"\naction = \"log\"\nfull_table_select = true\n"
+            .into();
+    proxy.write_config(&config);
+    let said = proxy.ask_admin("RELOAD");
+    assert!(said.is_empty(), "{said:?}");
+    let denied = |outcome: mysql::Result<()>| outcome.is_err_and(|error| code(&error) == 1227);
+    common::wait_until("EXECUTE is denied", || {
+        denied(client.exec_drop(&unqualified, ()))
+    });
+    assert!(denied(client.exec_drop(&quoted, (1,))));
+    // each EXECUTE is noted, not only the first one
+    let whole = client.prep("SELECT * FROM app.policy_of_nobody");
+    assert!(whole.is_err(), "there is no such table");
+    let noted = count(&proxy, "policies_noted");
+    let whole = client.prep("SELECT * FROM seq_1_to_3").unwrap();
+    for _ in 0..3 {
+        client.exec_drop(&whole, ()).expect("only noted");
+    }
+    assert_eq!(count(&proxy, "policies_noted") - noted, 4);
+}
+
 #[test]
 fn a_list_of_statements_is_learnt_from_traffic_and_then_enforced() {
     needs!(the_proxy);

@@ -60,43 +60,82 @@ pub struct Record<'a> {
 
 /// Bytes of a record without its texts.
 pub const FIXED: usize = 96;
+/// Where these begin.
+const AT_LENGTHS: usize = 73;
+const AT_TEXTS: usize = AT_LENGTHS + 5 * 4;
 
 impl Record<'_> {
+    /// A statement of nobody that ran nowhere.
+    pub const EMPTY: Record<'static> = Record {
+        event: Event::Statement,
+        audited: false,
+        slow: false,
+        truncated: false,
+        ran: Ran::Local,
+        command: 0,
+        error: 0,
+        connection: 0,
+        server: u32::MAX,
+        at: 0,
+        duration: 0,
+        rows: 0,
+        bytes: 0,
+        digest: 0,
+        client: None,
+        user: "",
+        schema: b"",
+        text: b"",
+        shards: "",
+        policy: "",
+        denied: false,
+    };
+
     /// Replaces what `out` holds.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.clear();
-        let flags = u8::from(self.audited)
-            | u8::from(self.slow) << 1
-            | u8::from(self.truncated) << 2
-            | u8::from(self.denied) << 3;
-        out.extend_from_slice(&[self.event as u8, flags, self.ran as u8, self.command]);
-        out.extend_from_slice(&self.error.to_le_bytes());
-        for n in [self.connection, self.server] {
-            out.extend_from_slice(&n.to_le_bytes());
-        }
-        for n in [self.at, self.duration, self.rows, self.bytes, self.digest] {
-            out.extend_from_slice(&n.to_le_bytes());
-        }
-        let (kind, port, ip) = match self.client {
-            None => (0, 0, [0; 16]),
-            Some(address) => match address.ip().to_canonical() {
-                IpAddr::V4(ip) => (4, address.port(), ip.to_ipv6_mapped().octets()),
-                IpAddr::V6(ip) => (6, address.port(), ip.octets()),
-            },
-        };
-        out.push(kind);
-        out.extend_from_slice(&u16::to_le_bytes(port));
-        out.extend_from_slice(&ip);
-        for text in [
+        let texts = [
             self.user.as_bytes(),
             self.schema,
             self.policy.as_bytes(),
             self.text,
             self.shards.as_bytes(),
-        ] {
-            out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        ];
+        out.clear();
+        out.extend_from_slice(&self.head(&texts));
+        for text in texts {
             out.extend_from_slice(text);
         }
+    }
+
+    /// All but the texts, at places that never change.
+    fn head(&self, texts: &[&[u8]; 5]) -> [u8; AT_TEXTS] {
+        let flags = u8::from(self.audited)
+            | u8::from(self.slow) << 1
+            | u8::from(self.truncated) << 2
+            | u8::from(self.denied) << 3;
+        let mut head = [0; AT_TEXTS];
+        head[..4].copy_from_slice(&[self.event as u8, flags, self.ran as u8, self.command]);
+        head[4..6].copy_from_slice(&self.error.to_le_bytes());
+        head[6..10].copy_from_slice(&self.connection.to_le_bytes());
+        head[10..14].copy_from_slice(&self.server.to_le_bytes());
+        head[14..22].copy_from_slice(&self.at.to_le_bytes());
+        head[22..30].copy_from_slice(&self.duration.to_le_bytes());
+        head[30..38].copy_from_slice(&self.rows.to_le_bytes());
+        head[38..46].copy_from_slice(&self.bytes.to_le_bytes());
+        head[46..54].copy_from_slice(&self.digest.to_le_bytes());
+        if let Some(address) = &self.client {
+            let (kind, ip) = match address.ip().to_canonical() {
+                IpAddr::V4(ip) => (4, ip.to_ipv6_mapped().octets()),
+                IpAddr::V6(ip) => (6, ip.octets()),
+            };
+            head[54] = kind;
+            head[55..57].copy_from_slice(&address.port().to_le_bytes());
+            head[57..AT_LENGTHS].copy_from_slice(&ip);
+        }
+        for (at, text) in texts.iter().enumerate() {
+            let start = AT_LENGTHS + 4 * at;
+            head[start..start + 4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+        }
+        head
     }
 
     /// None: these are not the bytes of a record.
@@ -110,11 +149,8 @@ impl Record<'_> {
         let [kind] = at.array()?;
         let port = u16::from_le_bytes(at.array()?);
         let ip = IpAddr::from(at.array::<16>()?).to_canonical();
-        let user = std::str::from_utf8(at.text()?).ok()?;
-        let schema = at.text()?;
-        let policy = std::str::from_utf8(at.text()?).ok()?;
-        let text = at.text()?;
-        let shards = std::str::from_utf8(at.text()?).ok()?;
+        let lengths = [at.u32()?, at.u32()?, at.u32()?, at.u32()?, at.u32()?];
+        let [user, schema, policy, text, shards] = lengths.map(|length| at.take(length as usize));
         Some(Record {
             event: match event {
                 0 => Event::Statement,
@@ -142,11 +178,11 @@ impl Record<'_> {
             bytes,
             digest,
             client: (kind != 0).then(|| SocketAddr::new(ip, port)),
-            user,
-            schema,
-            text,
-            shards,
-            policy,
+            user: std::str::from_utf8(user?).ok()?,
+            schema: schema?,
+            text: text?,
+            shards: std::str::from_utf8(shards?).ok()?,
+            policy: std::str::from_utf8(policy?).ok()?,
         })
     }
 }
@@ -167,10 +203,6 @@ impl<'a> Fields<'a> {
     }
     fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
-    }
-    fn text(&mut self) -> Option<&'a [u8]> {
-        let length = self.u32()? as usize;
-        self.take(length)
     }
 }
 

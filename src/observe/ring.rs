@@ -2,6 +2,7 @@
 //!
 //! One writer, one reader. Positions only grow; the writer publishes its own after the bytes, the reader after it
 //! has taken them. The words are made at the first record, so that an unused ring costs nothing.
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, OnceLock};
 
@@ -11,25 +12,47 @@ struct Shared {
     words: OnceLock<Box<[AtomicU64]>>,
     capacity: usize,
     /// Words written, and words taken, since the start. Invariant: taken ≤ written ≤ taken + capacity.
-    written: AtomicU64,
-    taken: AtomicU64,
+    written: Apart,
+    taken: Apart,
 }
 
+/// On a cache line of its own (and the neighbour that processors fetch with it), so that the two threads do not take the
+/// line from each other at each record.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart(AtomicU64);
+
 /// The worker's end.
-pub struct Writer(Arc<Shared>);
+pub struct Writer {
+    ring: Arc<Shared>,
+    /// Words that the reader had taken when that was last looked at: it is only where they leave no room.
+    taken: Cell<u64>,
+}
 
 /// The other thread's end.
-pub struct Reader(Arc<Shared>);
+pub struct Reader {
+    ring: Arc<Shared>,
+    /// The same of the words that were written.
+    written: Cell<u64>,
+}
 
 /// A ring for about `bytes` bytes.
 pub fn ring(bytes: usize) -> (Writer, Reader) {
     let shared = Arc::new(Shared {
         words: OnceLock::new(),
         capacity: (bytes / WORD).next_power_of_two().max(16),
-        written: AtomicU64::new(0),
-        taken: AtomicU64::new(0),
+        written: Apart::default(),
+        taken: Apart::default(),
     });
-    (Writer(shared.clone()), Reader(shared))
+    let writer = Writer {
+        ring: shared.clone(),
+        taken: Cell::new(0),
+    };
+    let reader = Reader {
+        ring: shared,
+        written: Cell::new(0),
+    };
+    (writer, reader)
 }
 
 /// Words that a record of `bytes` bytes takes: its length, and itself.
@@ -48,18 +71,24 @@ impl Shared {
 impl Writer {
     /// Whether a record of so many bytes has room now.
     pub fn has_room(&self, bytes: usize) -> bool {
-        let used = self.0.written.load(Relaxed) - self.0.taken.load(Acquire);
-        words_for(bytes) <= self.0.capacity - used as usize
+        let (ring, wanted) = (&*self.ring, words_for(bytes));
+        let written = ring.written.0.load(Relaxed);
+        let room = |taken: u64| ring.capacity - (written - taken) as usize;
+        if wanted <= room(self.taken.get()) {
+            return true;
+        }
+        self.taken.set(ring.taken.0.load(Acquire));
+        wanted <= room(self.taken.get())
     }
 
     /// Bytes that can wait here at most.
     pub fn capacity(&self) -> usize {
-        (self.0.capacity - 1) * WORD
+        (self.ring.capacity - 1) * WORD
     }
 
     /// Bytes that the ring uses now.
     pub fn allocated(&self) -> usize {
-        self.0.words.get().map_or(0, |words| words.len() * WORD)
+        self.ring.words.get().map_or(0, |words| words.len() * WORD)
     }
 
     /// Adds a record; false: there is no room.
@@ -67,21 +96,27 @@ impl Writer {
         if !self.has_room(record.len()) {
             return false;
         }
-        let ring = &*self.0;
+        let ring = &*self.ring;
         let words = ring.words.get_or_init(|| {
             let zeroes = std::iter::repeat_with(|| AtomicU64::new(0));
             zeroes.take(ring.capacity).collect()
         });
-        let start = ring.written.load(Relaxed);
+        let start = ring.written.0.load(Relaxed);
         ring.word(words, start, record.len() as u64);
         let mut at = start + 1;
-        for chunk in record.chunks(WORD) {
-            let mut bytes = [0; WORD];
-            bytes[..chunk.len()].copy_from_slice(chunk);
-            ring.word(words, at, u64::from_le_bytes(bytes));
+        let chunks = record.chunks_exact(WORD);
+        let rest = chunks.remainder();
+        for word in chunks.filter_map(|chunk| chunk.first_chunk()) {
+            ring.word(words, at, u64::from_le_bytes(*word));
             at += 1;
         }
-        ring.written.store(at, Release);
+        if !rest.is_empty() {
+            let mut word = [0; WORD];
+            word[..rest.len()].copy_from_slice(rest);
+            ring.word(words, at, u64::from_le_bytes(word));
+            at += 1;
+        }
+        ring.written.0.store(at, Release);
         true
     }
 }
@@ -90,9 +125,12 @@ impl Reader {
     /// Takes the oldest record into `record`, which is cleared first; false: there is none.
     pub fn take(&self, record: &mut Vec<u8>) -> bool {
         record.clear();
-        let ring = &*self.0;
-        let start = ring.taken.load(Relaxed);
-        let written = ring.written.load(Acquire);
+        let ring = &*self.ring;
+        let start = ring.taken.0.load(Relaxed);
+        if self.written.get() == start {
+            self.written.set(ring.written.0.load(Acquire));
+        }
+        let written = self.written.get();
         let Some(words) = ring.words.get().filter(|_| written > start) else {
             return false;
         };
@@ -103,17 +141,18 @@ impl Reader {
         let length = word(start) as usize;
         let end = start + words_for(length) as u64;
         debug_assert!(end <= written);
+        record.reserve(length + WORD);
         for at in start + 1..end.min(written) {
             record.extend_from_slice(&word(at).to_le_bytes());
         }
         record.truncate(length);
-        ring.taken.store(end, Release);
+        ring.taken.0.store(end, Release);
         true
     }
 
     /// Bytes that wait.
     pub fn waiting(&self) -> usize {
-        let waiting = self.0.written.load(Acquire) - self.0.taken.load(Relaxed);
+        let waiting = self.ring.written.0.load(Acquire) - self.ring.taken.0.load(Relaxed);
         waiting as usize * WORD
     }
 }

@@ -1,7 +1,10 @@
 //! Whether a statement may run: the configured rules against what the sniffer sees in its tokens. Pure.
 mod characters;
+mod known;
 #[cfg(test)]
 mod tests;
+
+pub use known::{Known, Passed};
 
 use crate::config::{Action, Policy, TableName};
 use crate::sniff::{self, Dialect, Facts, Judge, Verb};

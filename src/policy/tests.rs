@@ -1,3 +1,5 @@
+mod known;
+
 use super::*;
 use crate::config::{parse, KINDS};
 use crate::sniff::sniff;

@@ -35,6 +35,8 @@ struct Plan {
     head: Execute,
     cursor: bool,
     on: OnShard,
+    /// Policies have nothing to say of it.
+    passed: bool,
 }
 
 impl Session {
@@ -47,15 +49,20 @@ impl Session {
                 Err(error) => return self.deny(&command, &error),
             }
         }
-        let ran = self.run_execute(command, on).await;
+        let ran = self.run_execute(command, on, visit.is_some()).await;
         match visit {
             Some(visit) if !self.leave(&ran) => Box::pin(self.settle_visit(visit)).await,
             _ => ran,
         }
     }
 
-    /// On the group whose seat is taken; `on`: what is executed there.
-    pub(super) async fn run_execute(&mut self, command: Command, on: OnShard) -> Result<(), End> {
+    /// On the group whose seat is taken; `on`: what is executed there. `judged`: policies were asked.
+    pub(super) async fn run_execute(
+        &mut self,
+        command: Command,
+        on: OnShard,
+        judged: bool,
+    ) -> Result<(), End> {
         let plan = match self.plan_execute(&command, on) {
             Ok(plan) => plan,
             Err(error) => {
@@ -63,9 +70,10 @@ impl Session {
                 return Ok(());
             }
         };
-        self.watch_statement(plan.sniffed.verb, &plan.text);
-        if let Err(error) = self.check_again(&plan) {
-            return self.deny(&command, &error);
+        if !judged && !plan.passed {
+            if let Err(error) = self.check_statement(plan.id) {
+                return self.deny(&command, &error);
+            }
         }
         if !self.leaves_warnings(&plan.sniffed, &plan.text) {
             self.release_diagnostics(plan.sniffed.effects).await?;
@@ -163,9 +171,13 @@ impl Session {
         let Some(statement) = self.statements.get(id) else {
             return Err(self.unknown_statement(id, "mysqld_stmt_execute"));
         };
+        if let Some(watch) = self.watch.as_mut() {
+            watch.executes(statement);
+        }
         if let Some(error) = statement.failed.clone() {
             return Err(error);
         }
+        let passed = statement.passed;
         let head = if command.kind() == command::STMT_EXECUTE {
             Execute::decode(&command.bytes[HEADER..], statement.parameters, capabilities)
                 .map_err(|_| error::malformed_packet())?
@@ -200,21 +212,8 @@ impl Session {
             head,
             cursor,
             on,
+            passed: self.has_passed(&passed),
         })
-    }
-
-    /// A statement was judged when it was prepared; policies may have changed since.
-    fn check_again(&mut self, plan: &Plan) -> Result<(), reply::Err> {
-        let epoch = self.group.epoch();
-        match self.statements.get(plan.id) {
-            Some(statement) if statement.checked != epoch => statement.checked = epoch,
-            _ => return Ok(()),
-        }
-        let checked = self.check_policies(&plan.text, true);
-        if let (Err(_), Some(statement)) = (&checked, self.statements.get(plan.id)) {
-            statement.checked = 0;
-        }
-        checked
     }
 
     /// The server's id of the statement on this connection; prepares it there first if need be.

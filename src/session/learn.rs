@@ -1,8 +1,8 @@
 //! Statements for the lists that policies learn.
 use super::watch::now_micros;
 use super::Session;
-use crate::observe::record::{Event, Ran, Record};
-use crate::sniff::{self, Facts, Judge};
+use crate::observe::record::{Event, Record};
+use crate::sniff::{self, Dialect, Facts, Judge};
 
 /// Digests that a worker remembers to have handed on.
 const LEARNT: usize = 100_000;
@@ -33,16 +33,16 @@ impl Judge for Prepared {
 impl Session {
     /// Hands a command to the lists of these policies, unless it was handed to them before; what it prepares from
     /// literals, too.
-    pub(super) fn learn(&self, policies: u64, sql: &[u8]) {
-        self.learn_digest(policies, sniff::digest(sql, self.dialect), sql);
+    pub(super) fn learn(&self, policies: u64, sql: &[u8], dialect: Dialect) {
+        self.learn_digest(policies, sniff::digest(sql, dialect), sql, dialect);
         let mut inner = Prepared::default();
-        sniff::facts(sql, true, self.dialect, &mut inner);
+        sniff::facts(sql, true, dialect, &mut inner);
         for (digest, text) in &inner.statements {
-            self.learn_digest(policies, *digest, text);
+            self.learn_digest(policies, *digest, text, dialect);
         }
     }
 
-    fn learn_digest(&self, policies: u64, digest: u64, sql: &[u8]) {
+    fn learn_digest(&self, policies: u64, digest: u64, sql: &[u8], dialect: Dialect) {
         for at in 0..64 {
             let rule = self.user.policies.get(at);
             let Some(rule) = rule.filter(|_| policies >> at & 1 == 1) else {
@@ -53,7 +53,7 @@ impl Session {
                 continue;
             }
             let mut text = [0; 1000];
-            let length = sniff::normalised(sql, self.dialect, &mut text);
+            let length = sniff::normalised(sql, dialect, &mut text);
             let record = Record {
                 text: text.get(..length).unwrap_or_default(),
                 policy: &rule.name,
@@ -77,26 +77,11 @@ impl Session {
     fn learnt_record(&self, digest: u64) -> Record<'_> {
         Record {
             event: Event::Learnt,
-            audited: false,
-            slow: false,
-            truncated: false,
-            ran: Ran::Local,
-            command: 0,
-            error: 0,
             connection: self.entry.id,
-            server: u32::MAX,
             at: now_micros(),
-            duration: 0,
-            rows: 0,
-            bytes: 0,
             digest,
-            client: None,
             user: &self.user.config.name,
-            schema: b"",
-            text: b"",
-            shards: "",
-            policy: "",
-            denied: false,
+            ..Record::EMPTY
         }
     }
 }

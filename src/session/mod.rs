@@ -357,17 +357,19 @@ impl Session {
             // a session between turns keeps nothing of them
             let turn = net::pooled(self.turn(command)).await;
             self.running = None;
-            self.watch_ends(started, matches!(turn, Err(End::ClientGone)));
+            let mut now = net::now();
+            self.watch_ends(started, now, matches!(turn, Err(End::ClientGone)));
             if turn.is_err() || self.inbox.is_streaming() {
                 // answered before its end was read: what follows would be taken for commands
                 return;
             }
-            if self.pins == Pins::INSERT_ID
-                && Box::pin(self.resolve_last_insert_id()).await.is_err()
-            {
-                return;
+            if self.pins == Pins::INSERT_ID {
+                if Box::pin(self.resolve_last_insert_id()).await.is_err() {
+                    return;
+                }
+                now = net::now();
             }
-            self.turn_ended(started);
+            self.turn_ended(started, now);
         }
     }
 
@@ -387,8 +389,7 @@ impl Session {
     }
 
     /// Bookkeeping after each command.
-    fn turn_ended(&mut self, started: Instant) {
-        let now = net::now();
+    fn turn_ended(&mut self, started: Instant, now: Instant) {
         let micros = now.saturating_duration_since(started).as_micros() as u64;
         // the histogram clamps to its bounds: recording cannot fail
         self.shared

@@ -8,6 +8,7 @@ use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::backend::{Lease, Prepared, StatementKey};
 use crate::net::{Buf, Kept};
+use crate::policy::Passed;
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{self, Access, Sniffed};
 use crate::wire::packet::frame;
@@ -33,9 +34,10 @@ impl Session {
         }
         let sniffed = sniff::sniff(command.body(), true, self.dialect);
         self.watch_verb(sniffed.verb);
-        if let Err(error) = self.check_policies(command.body(), true) {
-            return self.deny(&command, &error);
-        }
+        let passed = match self.check_policies(command.body(), true, None) {
+            Ok(passed) => passed,
+            Err(error) => return self.deny(&command, &error),
+        };
         if self.shared.has_libraries() {
             if let Err(error) = self.may_prepare(&sniffed, command.body()) {
                 return self.deny(&command, &error);
@@ -49,7 +51,7 @@ impl Session {
             return Ok(());
         }
         if let Some(planned) = self.prepares_elsewhere(command.body(), &sniffed) {
-            return Box::pin(self.prepare_sharded(command, sniffed, planned)).await;
+            return Box::pin(self.prepare_sharded(command, (sniffed, passed), planned)).await;
         }
         // to prepare leaves the last statement's counts and warnings, which this one may ask for
         let mut asks = sniffed.effects & sniff::Effects::DIAGNOSTICS;
@@ -81,7 +83,7 @@ impl Session {
             };
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(end) => {
-                    self.prepared(&mut lease, &end, id, command.body(), sniffed);
+                    self.prepared(&mut lease, &end, id, command.body(), (sniffed, passed));
                     let nothing = Sniffed {
                         access: Access::Read,
                         effects: asks,
@@ -107,7 +109,7 @@ impl Session {
         end: &TurnEnd,
         id: u32,
         text: &[u8],
-        sniffed: Sniffed,
+        (sniffed, passed): (Sniffed, Passed),
     ) {
         let Some(ok) = end.prepared else { return };
         let typed = sniffed.effects.contains(sniff::Effects::USES_USER_VARIABLE);
@@ -137,7 +139,9 @@ impl Session {
                 long_data: false,
                 cursor: false,
                 failed: None,
-                checked: self.group.epoch(),
+                dialect: self.dialect,
+                passed,
+                about: None,
                 sharded: false,
             },
         );

@@ -25,8 +25,8 @@ impl Session {
         let sql = command.body().get(text_at..).unwrap_or_default();
         let whole = command.is_whole();
         let (sniffed, text) = self.shared.memo.borrow_mut().know(sql, whole, self.dialect);
-        self.watch_verb(sniffed.verb);
-        if let Err(error) = self.check_policies(sql, whole) {
+        self.watch_text(sniffed.verb, text);
+        if let Err(error) = self.check_policies(sql, whole, text) {
             return self.deny(&command, &error);
         }
         if self.shared.has_libraries() {
@@ -62,7 +62,7 @@ impl Session {
         }
         let mut visit = None;
         if self.shards() {
-            match self.way(&command, text_at, &sniffed, text) {
+            match self.way(&command, text_at, &sniffed, text.map(|text| text.id)) {
                 Way::Home => {}
                 Way::Visit(there, own) => {
                     visit = Some(there);

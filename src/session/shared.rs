@@ -6,12 +6,14 @@ use super::promise::Promise;
 use super::registry::Registry;
 use super::sharded::{KnownColumns, KnownIds};
 use super::store::StoreLink;
+use super::watch::WallClock;
 use crate::backend::{Account, Pools, StateTable};
 use crate::config::WhenFull;
 use crate::observe::digests::Digests;
 use crate::observe::ring::Writer;
 use crate::observe::WorkerStats;
 use crate::plan::{self, Asked, Context, Execution, Planned, Recalled, Refusal, Request};
+use crate::policy;
 use crate::sniff::{Dialect, Memo, TextId};
 use crate::throttle::failures::Failures;
 use crate::topology::{ServerId, Snapshot};
@@ -98,6 +100,8 @@ pub struct Shared {
     pub known_writes: RefCell<KnownWrites>,
     pub lines: Lines,
     pub memo: RefCell<Memo>,
+    /// Texts that policies let pass.
+    pub verdicts: RefCell<policy::Known>,
     pub digests: RefCell<Digests>,
     /// Digests that were handed to the list of this policy.
     pub learnt: RefCell<AHashMap<u64, Box<str>>>,
@@ -110,6 +114,8 @@ pub struct Shared {
     /// A record and its masked text are made here.
     pub journal_bytes: RefCell<Vec<u8>>,
     pub journal_text: RefCell<Vec<u8>>,
+    /// Of records.
+    pub(super) wall_clock: WallClock,
     /// A command that gets a shard's text is made here.
     pub command: RefCell<Vec<u8>>,
     /// Turn latency in microseconds.
@@ -167,6 +173,7 @@ impl Shared {
             known_writes: RefCell::default(),
             lines: Lines::default(),
             memo: RefCell::default(),
+            verdicts: RefCell::default(),
             learnt: RefCell::default(),
             digests: RefCell::new(Digests::new(snapshot.watch.statistics.digests as usize)),
             journal,
@@ -174,6 +181,7 @@ impl Shared {
             watch_waits: Cell::new(waits(&snapshot)),
             journal_bytes: RefCell::default(),
             journal_text: RefCell::default(),
+            wall_clock: WallClock::default(),
             command: RefCell::default(),
             latency: RefCell::new(crate::observe::latency_histogram()),
             keys,

@@ -1,7 +1,8 @@
 //! The client's prepared statements: its ids, and what is needed to run each on any connection.
 use super::pins::Pins;
 use crate::backend::{State, StatementKey};
-use crate::sniff::Sniffed;
+use crate::policy::Passed;
+use crate::sniff::{About, Dialect, Sniffed};
 use crate::wire::reply;
 use ahash::AHashMap;
 use sha2::{Digest, Sha256};
@@ -29,8 +30,12 @@ pub struct Statement {
     pub cursor: bool,
     /// Long data could not be delivered: EXECUTE answers with this.
     pub failed: Option<reply::Err>,
-    /// Policies were last asked in this epoch of the topology.
-    pub checked: u64,
+    /// How `text` was read.
+    pub dialect: Dialect,
+    /// What policies said of it last.
+    pub passed: Passed,
+    /// Known once it was executed where anything is noted of statements.
+    pub about: Option<About>,
     /// Planned at each EXECUTE.
     pub sharded: bool,
 }

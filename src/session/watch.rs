@@ -1,23 +1,26 @@
 //! What is noted of each command for the statistics, the slow log and the audit. Only sessions of a process that
 //! has one of them on carry any of this.
 mod shards;
+mod write;
 
 use super::lease::unless_killed;
 use super::shared::Shared;
+use super::statements::Statement;
 use super::Session;
 use crate::backend::Lease;
-use crate::config::{Audit, AuditText, Watching};
-use crate::net::{self, Buf, Peer};
+use crate::config::Audit;
+use crate::net::{self, Buf};
 use crate::observe::digests::{Turn, TEXT};
 use crate::observe::record::{Event, Ran, Record, FIXED};
 use crate::relay::{Command, TurnEnd};
-use crate::sniff::{self, Dialect, Verb};
+use crate::sniff::{self, About, Dialect, KnownText, Verb};
 use crate::topology::{Snapshot, User};
 use crate::wire::query::text_offset;
 use crate::wire::{command, error, reply};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
+pub(super) use write::{login, now_micros, WallClock};
 
 /// ER_NET_READ_ERROR: the client went while its statement ran.
 const CLIENT_GONE: u16 = 1158;
@@ -103,6 +106,10 @@ pub(super) struct Watch {
     /// The running command as it came, and the text of the statement that it executes.
     command: Option<Buf>,
     text: Option<Rc<[u8]>>,
+    /// How that one was read; None: as the session reads.
+    dialect: Option<Dialect>,
+    /// What is known of the text.
+    about: Option<About>,
     verb: Verb,
     end: Ended,
     /// Those that the statement ran on; empty: it was not sharded.
@@ -143,6 +150,8 @@ impl Watch {
             user_hash: hash,
             command: None,
             text: None,
+            dialect: None,
+            about: None,
             verb: Verb::Other,
             end: Ended::default(),
             shards: String::new(),
@@ -153,11 +162,21 @@ impl Watch {
 
     fn begin(&mut self, command: &Command) {
         self.command = Some(command.bytes.clone());
-        self.text = None;
+        (self.text, self.dialect, self.about) = (None, None, None);
         self.verb = Verb::Other;
         self.end = Ended::default();
         self.shards.clear();
         self.policy = None;
+    }
+
+    /// The command executes this statement.
+    #[inline]
+    pub fn executes(&mut self, statement: &mut Statement) {
+        let of = || About::of(&statement.text, statement.dialect);
+        self.about = Some(*statement.about.get_or_insert_with(of));
+        self.verb = statement.sniffed.verb;
+        self.text = Some(statement.text.clone());
+        self.dialect = Some(statement.dialect);
     }
 }
 
@@ -201,12 +220,19 @@ impl Session {
         }
     }
 
-    /// The statement that a command executes.
+    /// The same of a text that the sniffer may know.
     #[inline]
-    pub(super) fn watch_statement(&mut self, verb: Verb, text: &Rc<[u8]>) {
+    pub(super) fn watch_text(&mut self, verb: Verb, text: Option<KnownText>) {
         if let Some(watch) = self.watch.as_mut() {
             watch.verb = verb;
-            watch.text = Some(text.clone());
+            watch.about = text.map(|text| text.about);
+        }
+    }
+
+    /// The statement that a command executes.
+    pub(super) fn watch_executes(&mut self, id: u32) {
+        if let (Some(watch), Some(statement)) = (self.watch.as_mut(), self.statements.get(id)) {
+            watch.executes(statement);
         }
     }
 
@@ -258,16 +284,24 @@ impl Session {
 
     /// The command has ended: it is counted, and written down where that is wanted.
     #[inline]
-    pub(super) fn watch_ends(&mut self, started: Instant, client_gone: bool) {
+    pub(super) fn watch_ends(&mut self, started: Instant, now: Instant, client_gone: bool) {
+        if self.watch.is_some() {
+            self.note_end(started, now, client_gone);
+        }
+    }
+
+    fn note_end(&mut self, started: Instant, now: Instant, client_gone: bool) {
         let Some(mut watch) = self.watch.take() else {
             return;
         };
         if client_gone && watch.end.error == 0 {
             watch.end.error = CLIENT_GONE;
         }
-        let now = net::now();
         if let Some(command) = watch.command.take() {
-            self.note(&watch, &command, now.saturating_duration_since(started));
+            let kind = command.get(4).copied().unwrap_or(0);
+            if command::expects_reply(kind) {
+                self.note(&watch, (kind, &command), started, now);
+            }
         }
         watch.text = None;
         watch.policy = None;
@@ -275,13 +309,18 @@ impl Session {
         self.watch = Some(watch);
     }
 
-    fn note(&self, watch: &Watch, command: &Buf, duration: Duration) {
-        let kind = command.get(4).copied().unwrap_or(0);
-        if !command::expects_reply(kind) {
-            return;
-        }
+    fn note(&self, watch: &Watch, (kind, command): (u8, &Buf), started: Instant, now: Instant) {
         let snapshot = self.shared.snapshot();
         let settings = &snapshot.watch;
+        let micros = now.saturating_duration_since(started).as_micros() as u64;
+        let counted = settings.statistics.digests > 0;
+        let slow = settings.statistics.slow_log.is_some()
+            && micros >= settings.statistics.slow_log_ms.saturating_mul(1000);
+        let audited = settings.audit.is_on()
+            && (watch.policy.is_some() || wants(&settings.audit, &watch.user, watch));
+        if !counted && !slow && !audited {
+            return;
+        }
         let text = match &watch.text {
             Some(text) => &text[..],
             None => text_of(
@@ -290,14 +329,11 @@ impl Session {
                 self.capabilities,
             ),
         };
-        let digest = match text.is_empty() {
-            true => 0,
-            false => sniff::digest(text, self.dialect),
-        };
-        let micros = duration.as_micros() as u64;
-        if settings.statistics.digests > 0 && digest != 0 {
+        let dialect = watch.dialect.unwrap_or(self.dialect);
+        let about = watch.about.unwrap_or_else(|| About::of(text, dialect));
+        if counted && about.digest != 0 {
             let turn = Turn {
-                digest,
+                digest: about.digest,
                 user_hash: watch.user_hash,
                 micros,
                 rows: watch.end.rows,
@@ -306,45 +342,50 @@ impl Session {
             };
             let mut digests = self.shared.digests.borrow_mut();
             digests.note(&turn, &watch.user, &watch.group, |out: &mut [u8; TEXT]| {
-                sniff::normalised(text, self.dialect, out)
+                sniff::normalised(text, dialect, out)
             });
         }
-        let slow = settings.statistics.slow_log.is_some()
-            && micros >= settings.statistics.slow_log_ms.saturating_mul(1000);
-        let audited = watch.policy.is_some() || wants(&settings.audit, &watch.user, watch);
-        let audited = audited && settings.audit.is_on();
         if slow || audited {
-            let policy = watch.policy.as_ref();
-            let rule = policy.and_then(|(user, at, _)| user.policies.get(*at));
             let record = Record {
-                event: Event::Statement,
                 audited,
                 slow,
-                truncated: false,
-                ran: match watch.end.server {
-                    None if watch.end.several => Ran::Shards,
-                    None => Ran::Local,
-                    Some((_, true)) => Ran::Primary,
-                    Some((_, false)) => Ran::Replica,
-                },
                 command: kind,
-                error: watch.end.error,
                 connection: self.entry.id,
-                server: watch.end.server.map_or(u32::MAX, |(server, _)| server),
-                at: now_micros(),
+                at: self.shared.wall_clock.micros_at(now),
                 duration: micros,
-                rows: watch.end.rows,
-                bytes: watch.end.bytes,
-                digest,
-                client: address(&self.entry.peer.borrow()),
-                user: &watch.user,
+                digest: about.digest,
+                client: write::address(&self.entry.peer.borrow()),
                 schema: self.state.schema.as_deref().unwrap_or_default(),
                 text,
-                shards: &watch.shards,
-                policy: rule.map_or("", |rule| &rule.name),
-                denied: policy.is_some_and(|(_, _, denied)| *denied),
+                ..watch.record()
             };
-            write(&self.shared, settings, record, self.dialect);
+            write::write(&self.shared, settings, record, about.secret, dialect);
+        }
+    }
+}
+
+impl Watch {
+    /// What is known of the command here.
+    fn record(&self) -> Record<'_> {
+        let (end, policy) = (&self.end, self.policy.as_ref());
+        let rule = policy.and_then(|(user, at, _)| user.policies.get(*at));
+        Record {
+            event: Event::Statement,
+            ran: match end.server {
+                None if end.several => Ran::Shards,
+                None => Ran::Local,
+                Some((_, true)) => Ran::Primary,
+                Some((_, false)) => Ran::Replica,
+            },
+            error: end.error,
+            server: end.server.map_or(u32::MAX, |(server, _)| server),
+            rows: end.rows,
+            bytes: end.bytes,
+            user: &self.user,
+            shards: &self.shards,
+            policy: rule.map_or("", |rule| &rule.name),
+            denied: policy.is_some_and(|(_, _, denied)| *denied),
+            ..Record::EMPTY
         }
     }
 }
@@ -354,83 +395,6 @@ fn wants(audit: &Audit, user: &str, watch: &Watch) -> bool {
     let of_user = audit.users.is_empty() || audit.users.iter().any(|name| name == user);
     let kind = audit.kinds == 0 || audit.kinds >> (watch.verb as u64).min(63) & 1 == 1;
     of_user && kind && (!audit.only_errors || watch.end.error != 0)
-}
-
-/// A login, for the audit.
-pub(super) fn login(shared: &Shared, entry: &super::registry::Entry, user: &str, error: u16) {
-    let snapshot = shared.snapshot();
-    let audit = &snapshot.watch.audit;
-    let wanted = audit.users.is_empty() || audit.users.iter().any(|name| name == user);
-    if !audit.is_on() || !wanted || (audit.only_errors && error == 0) {
-        return;
-    }
-    let record = Record {
-        event: match error {
-            0 => Event::Login,
-            _ => Event::LoginFailed,
-        },
-        audited: true,
-        slow: false,
-        truncated: false,
-        ran: Ran::Local,
-        command: 0,
-        error,
-        connection: entry.id,
-        server: u32::MAX,
-        at: now_micros(),
-        duration: 0,
-        rows: 0,
-        bytes: 0,
-        digest: 0,
-        client: address(&entry.peer.borrow()),
-        user,
-        schema: b"",
-        text: b"",
-        shards: "",
-        policy: "",
-        denied: false,
-    };
-    write(shared, &snapshot.watch, record, Dialect::default());
-}
-
-fn write(shared: &Shared, settings: &Watching, record: Record<'_>, dialect: Dialect) {
-    let audit = &settings.audit;
-    let most = match audit.text {
-        // the slow log's file shows no more than the audit's
-        AuditText::None => 0,
-        _ => audit.max_text_bytes as usize,
-    };
-    let mut masked = shared.journal_text.borrow_mut();
-    let mut record = record;
-    if audit.text == AuditText::Masked || holds_secret(record.text) {
-        masked.resize(most, 0);
-        let length = sniff::normalised(record.text, dialect, &mut masked);
-        masked.truncate(length);
-        record.truncated = length == most;
-        record.text = &masked;
-    } else if record.text.len() > most {
-        record.truncated = true;
-        record.text = record.text.get(..most).unwrap_or_default();
-    }
-    let mut bytes = shared.journal_bytes.borrow_mut();
-    record.encode(&mut bytes);
-    if shared.journal.put(&bytes) {
-        shared.stats.audit_records.add(1);
-    } else {
-        shared.stats.audit_dropped.add(1);
-    }
-}
-
-/// Passwords in CREATE USER, ALTER USER, GRANT, SET PASSWORD, CHANGE MASTER are written down by nobody: such texts
-/// lose their literals.
-fn holds_secret(text: &[u8]) -> bool {
-    let word = |word: &[u8]| {
-        memchr::memchr2_iter(word[0], word[0].to_ascii_uppercase(), text).any(|at| {
-            text.get(at..at + word.len())
-                .is_some_and(|there| there.eq_ignore_ascii_case(word))
-        })
-    };
-    word(b"password") || word(b"identified")
 }
 
 /// The text that a command carries.
@@ -443,16 +407,4 @@ fn text_of(kind: u8, body: &[u8], capabilities: u64) -> &[u8] {
         command::STMT_PREPARE | command::INIT_DB => body,
         _ => &[],
     }
-}
-
-fn address(peer: &Peer) -> Option<std::net::SocketAddr> {
-    match peer {
-        Peer::Tcp(address) => Some(*address),
-        Peer::Unix => None,
-    }
-}
-
-pub(super) fn now_micros() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_micros() as u64)
 }

@@ -4,8 +4,11 @@
 //! A worker keeps some of them. A text is looked up by a hash over its bytes in which every digit counts as `0`;
 //! it is the same if all bytes are, but for the digits of what the lexer took for a whole number. Digits of names
 //! (`log2`), of comments (`/*!50000`) and in quotes must be equal, and a number's length too, so nothing that the
-//! lexer or a rule looks at can differ. Kept is what comes twice in a row in its place, so that texts which never
+//! lexer or a rule looks at can differ: what others conclude from its tokens (its digest, a plan, that a policy lets it
+//! pass) they may keep by its [`TextId`]. Kept is what comes twice in a row in its place, so that texts which never
 //! come again push nothing out, and in steady state nothing is allocated.
+use super::about::{may_hold_secret, About};
+use super::digest::Digester;
 use super::lexer::{Kind, Lexer};
 use super::{sniff, Dialect, Effects, Sniffed, Verb};
 
@@ -17,6 +20,13 @@ const PLACES: usize = 256;
 /// A text that is kept, with any digits in its free places. Never given twice by one [`Memo`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextId(pub u64);
+
+/// A text that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownText {
+    pub id: TextId,
+    pub about: About,
+}
 
 /// Per worker.
 pub struct Memo {
@@ -34,7 +44,7 @@ struct Place {
     /// The text, eight bytes each, with free digits as `0`; and which bytes are such digits (0xff) or not (0).
     words: Vec<(u64, u64)>,
     sniffed: Sniffed,
-    id: TextId,
+    text: KnownText,
 }
 
 impl Default for Memo {
@@ -45,7 +55,10 @@ impl Default for Memo {
             dialect: Dialect::default(),
             words: Vec::new(),
             sniffed: sniff(b"", true, Dialect::default()),
-            id: TextId(0),
+            text: KnownText {
+                id: TextId(0),
+                about: About::default(),
+            },
         };
         Memo {
             places: vec![nothing; PLACES],
@@ -67,7 +80,7 @@ impl Memo {
         sql: &[u8],
         complete: bool,
         dialect: Dialect,
-    ) -> (Sniffed, Option<TextId>) {
+    ) -> (Sniffed, Option<KnownText>) {
         if !complete || sql.is_empty() || sql.len() > LONGEST {
             return (sniff(sql, complete, dialect), None);
         }
@@ -76,14 +89,14 @@ impl Memo {
             return (sniff(sql, complete, dialect), None);
         };
         if place.holds(sql, dialect) {
-            return (place.sniffed, Some(place.id));
+            return (place.sniffed, Some(place.text));
         }
         let sniffed = sniff(sql, complete, dialect);
         if place.candidate != hash {
             place.candidate = hash;
         } else if is_kept(&sniffed) && place.keep(sql, dialect, sniffed) {
             self.id += 1;
-            place.id = TextId(self.id);
+            place.text.id = TextId(self.id);
         }
         (sniffed, None)
     }
@@ -115,6 +128,7 @@ impl Place {
     fn keep(&mut self, sql: &[u8], dialect: Dialect, sniffed: Sniffed) -> bool {
         let mut free = [0u8; LONGEST];
         let mut lexer = Lexer::new(sql, dialect);
+        let mut digester = Digester::default();
         let mut token = lexer.next();
         // SET STATEMENT … FOR has the verb of the inner statement
         if lexer.bytes(&token).eq_ignore_ascii_case(b"set") {
@@ -131,6 +145,7 @@ impl Place {
                 }
                 _ => {}
             }
+            digester.token(&lexer, &token);
             token = lexer.next();
         }
         self.words.clear();
@@ -139,6 +154,10 @@ impl Place {
                 .push((without_digits(word).0 & free | word & !free, free));
         }
         (self.length, self.dialect, self.sniffed) = (sql.len(), dialect, sniffed);
+        self.text.about = About {
+            digest: digester.finish(),
+            secret: may_hold_secret(sql),
+        };
         true
     }
 }

@@ -6,6 +6,7 @@
 //! applies the rules that hold in every statement, and one file per statement family reads what is
 //! particular to it. `memo` remembers what was said of texts that come again and again.
 
+mod about;
 mod accounts;
 mod admin;
 mod connection_id;
@@ -36,6 +37,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use about::About;
 pub use accounts::may_change_accounts;
 pub use connection_id::with_connection_id;
 pub use digest::digest;
@@ -43,7 +45,7 @@ pub use explain_route::explained_route;
 pub use facts::{facts, has_versions, Facts, Judge};
 pub use kill::{kill_target, Kill, KillWhom};
 pub use lock_word::LockWord;
-pub use memo::{Memo, TextId};
+pub use memo::{KnownText, Memo, TextId};
 pub use named::{named, Named, TableName};
 pub use normal::normalised;
 pub use placeholders::placeholders;

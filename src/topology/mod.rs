@@ -16,6 +16,7 @@ mod build;
 mod defaults;
 mod greeting;
 mod primary;
+mod rules;
 pub mod shards;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use build::{Built, Learnt, ServerIds};
 pub use defaults::{Defaults, DefaultsChanging};
 pub use greeting::compare_versions;
 pub use primary::{derive_primary, Decision, Memory};
+pub use rules::Rules;
 pub use shards::ShardMap;
 
 use crate::config;
@@ -224,7 +226,7 @@ pub struct User {
     /// Those of the process that a statement of this user has to keep, too.
     pub process: config::ProcessLimits,
     /// Those that are about this user.
-    pub policies: Arc<[config::Policy]>,
+    pub policies: Rules,
     /// Index in [`Snapshot::groups`].
     pub group: usize,
     /// Nanoseconds (CLOCK_MONOTONIC) of the end of the user's last write, over all workers.

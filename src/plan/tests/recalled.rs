@@ -93,6 +93,7 @@ fn a_text_that_is_known_has_the_plan_that_would_be_made() {
                 world.ask(&sql, None, |request| {
                     let request = varied(request, change);
                     let (_, text) = memo.know(sql.as_bytes(), true, request.dialect);
+                    let text = text.map(|text| text.id);
                     let (recalled, out) = by_text(&mut cache, text, &request);
                     let own = |sql: &[u8]| Planned::Plan(Plan::Single(part(&recalled, sql)));
                     let expected = match recalled {

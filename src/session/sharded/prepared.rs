@@ -8,6 +8,7 @@ use super::{Last, Session};
 use crate::backend::{State, StatementKey};
 use crate::net::{self, Buf};
 use crate::plan::{Answer, Asked, Part, Plan, Planned, Value};
+use crate::policy::Passed;
 use crate::relay::Command;
 use crate::scatter::{describe, Failure, Output};
 use crate::session::lease::Attempt;
@@ -90,7 +91,7 @@ impl Session {
     pub(in crate::session) async fn prepare_sharded(
         &mut self,
         command: Command,
-        sniffed: Sniffed,
+        sniffed: (Sniffed, Passed),
         planned: Result<Planned, crate::plan::Refusal>,
     ) -> Result<(), End> {
         let outcome = self
@@ -103,9 +104,10 @@ impl Session {
     async fn prepare_on_shard(
         &mut self,
         text: &[u8],
-        sniffed: Sniffed,
+        (sniffed, passed): (Sniffed, Passed),
         planned: Result<Planned, crate::plan::Refusal>,
     ) -> Result<(), Told> {
+        let judged = (sniffed, passed);
         let parameters = sniff::placeholders(text, self.dialect);
         let (group, sql, hidden) = match self.settle_plan(text, planned, None).await? {
             Planned::Whole { group } => (group, text.to_vec(), 0),
@@ -122,11 +124,11 @@ impl Session {
             Planned::Plan(Plan::Shown(shown)) => (shown.part.group, shown.part.sql, 0),
             // a server looks at it when it is executed, and so does the planner
             Planned::Plan(Plan::Definition(_)) => {
-                return self.tell_prepared(text, sniffed, parameters, Vec::new());
+                return self.tell_prepared(text, judged, parameters, Vec::new());
             }
             Planned::Plan(Plan::Gather(gather)) => {
                 let columns = self.describe_gather(&gather, &sniffed).await?;
-                return self.tell_prepared(text, sniffed, parameters, columns);
+                return self.tell_prepared(text, judged, parameters, columns);
             }
             Planned::Needs { .. } | Planned::NeedsIds { .. } => {
                 return Err(error::own("no plan").into())
@@ -135,14 +137,14 @@ impl Session {
         let name = self.group_name(group)?;
         self.take_seat(Some(&name));
         let columns = self.describe(&sql, sniffed, hidden).await?;
-        self.tell_prepared(text, sniffed, parameters, columns)
+        self.tell_prepared(text, judged, parameters, columns)
     }
 
     /// The reply to PREPARE, with an id of the proxy's own.
     fn tell_prepared(
         &mut self,
         text: &[u8],
-        sniffed: Sniffed,
+        (sniffed, passed): (Sniffed, Passed),
         parameters: usize,
         columns: Vec<Column>,
     ) -> Result<(), Told> {
@@ -168,7 +170,9 @@ impl Session {
                 cursor: false,
                 failed: None,
                 sharded: true,
-                checked: self.group.epoch(),
+                dialect: self.dialect,
+                passed,
+                about: None,
             },
         );
         self.hold_statements();
@@ -241,14 +245,16 @@ impl Session {
         };
         let (text, sniffed) = (statement.text.clone(), statement.sniffed);
         let (sharded, failed) = (statement.sharded, statement.failed.clone());
-        self.watch_statement(sniffed.verb, &text);
+        if let Some(watch) = self.watch.as_mut() {
+            watch.executes(statement);
+        }
         if !sharded {
             return self.execute_home(command, &sniffed, &text).await;
         }
         if let Some(error) = failed {
             return Err(error.into());
         }
-        self.check_policies(&text, true)?;
+        self.check_statement(id)?;
         let Some(statement) = self.statements.get(id) else {
             return Err(error::unknown_statement_handler(id, "mysqld_stmt_execute").into());
         };
@@ -291,14 +297,14 @@ impl Session {
             let home = self.user.clone();
             let named = may_name_tables(sniffed, text).then_some(&*home.config.group);
             self.sit_at_last(sniffed, named)?;
-            self.run_execute(command, None).await?;
+            self.run_execute(command, None, false).await?;
             return Ok(());
         }
         self.before_home(sniffed, text).await?;
         self.note_last(Last::Home);
         self.forget_error();
         let begun = self.begun_here();
-        self.run_execute(command, None).await?;
+        self.run_execute(command, None, false).await?;
         self.note_transaction(sniffed, text);
         self.check_transaction(begun).await
     }

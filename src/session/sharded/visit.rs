@@ -194,10 +194,13 @@ impl Session {
         &mut self,
         command: &Command,
     ) -> Result<Option<(Visit, OnShard)>, reply::Err> {
-        let Some((text, sniffed, found)) = self.known_execution(command) else {
+        let Some(((id, sniffed), found)) = self.known_execution(command) else {
             return Ok(None);
         };
-        self.check_policies(&text, true)?;
+        if let Err(error) = self.check_statement(id) {
+            self.watch_executes(id);
+            return Err(error);
+        }
         let snapshot = self.shared.snapshot();
         let Some(visit) = self.visit(found.group, &sniffed, &snapshot) else {
             return Ok(None);
@@ -208,7 +211,7 @@ impl Session {
         Ok(Some((visit, found.text)))
     }
 
-    fn known_execution(&mut self, command: &Command) -> Option<(Rc<[u8]>, Sniffed, Execution)> {
+    fn known_execution(&mut self, command: &Command) -> Option<((u32, Sniffed), Execution)> {
         if command.kind() != command::STMT_EXECUTE || !command.is_whole() {
             return None;
         }
@@ -234,7 +237,7 @@ impl Session {
         let found = self
             .shared
             .recall_execute(statement.key.0, &context, &mut bound)?;
-        Some((statement.text.clone(), statement.sniffed, found))
+        Some(((id, statement.sniffed), found))
     }
 
     /// How an EXECUTE's plan is to be kept.

@@ -2,7 +2,7 @@
 use super::one_shard::{bound, columns, prepare, with_one_parameter};
 use super::world::{mock, prepared, Client, World};
 use crate::backend::tests::mock::Answer;
-use crate::config::{Audit, Statistics, Watching};
+use crate::config::{Action, Audit, AuditText, Policy, Statistics, TableName, Watching};
 use crate::net::testing::{allocations, run};
 use crate::net::Buf;
 use crate::wire::packet::frame;
@@ -126,6 +126,14 @@ fn a_point_select_of_one_shard_that_is_audited_allocates_nothing() {
 }
 
 fn in_many_watched_turns(watching: Watching, make: fn(&[u8; 4]) -> Vec<u8>) -> u64 {
+    in_many_judged_turns(watching, Vec::new(), make)
+}
+
+fn in_many_judged_turns(
+    watching: Watching,
+    policies: Vec<Policy>,
+    make: fn(&[u8; 4]) -> Vec<u8>,
+) -> u64 {
     run(move || async move {
         let answer = |kind, text: &str| match kind {
             command::STMT_PREPARE => Some(prepared(1)),
@@ -133,7 +141,7 @@ fn in_many_watched_turns(watching: Watching, make: fn(&[u8; 4]) -> Vec<u8>) -> u
             _ => text.starts_with("SELECT").then(one_row),
         };
         let (primary, replica) = (mock(answer), mock(answer));
-        let world = World::watching(&primary, Some(&replica), watching, |_| {});
+        let world = World::judging(&primary, Some(&replica), (watching, policies), |_| {});
         let mut client = world.client_in("shop").await;
         let id = client.prepare("SELECT c FROM sbtest1 WHERE id=?").await;
         let command: &'static [u8] = make(&id).leak();
@@ -174,6 +182,33 @@ fn a_point_select_that_is_counted_and_audited_allocates_nothing() {
         framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505")
     });
     assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+}
+
+#[test]
+fn a_point_select_that_is_judged_counted_and_audited_allocates_nothing() {
+    let policies = || {
+        let mut no_where = Policy::of_everything("where", Action::Deny);
+        no_where.no_where = true;
+        let mut salaries = Policy::of_everything("salaries", Action::Deny);
+        salaries.tables = vec![TableName {
+            schema: Some("shop".into()),
+            table: "salaries".into(),
+        }];
+        vec![no_where, salaries]
+    };
+    for text in [AuditText::Full, AuditText::Masked] {
+        let mut watching = audited();
+        watching.audit.text = text;
+        let made = in_many_judged_turns(watching.clone(), policies(), |_| {
+            framed(command::QUERY, b"SELECT c FROM sbtest1 WHERE id=505")
+        });
+        assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+        let made = in_many_judged_turns(watching, policies(), |id| {
+            let body = [&id[..], &[0, 1, 0, 0, 0]].concat();
+            framed(command::STMT_EXECUTE, &body)
+        });
+        assert!(made <= CHANCE, "{made} allocations in {TURNS} turns");
+    }
 }
 
 fn audited() -> Watching {

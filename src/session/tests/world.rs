@@ -7,7 +7,7 @@ use crate::config::{self, ReadYourWrites, Role, Secret};
 use crate::net::{self, Buf, Socket};
 use crate::observe::WorkerStats;
 use crate::session::shared::Shared;
-use crate::topology::{Budget, Greeting, Group, Server, ServerId, Snapshot, Target, User};
+use crate::topology::{Budget, Greeting, Group, Rules, Server, ServerId, Snapshot, Target, User};
 use crate::wire::auth::caching_sha2::KeyPair;
 use crate::wire::auth::{native, NATIVE};
 use crate::wire::capabilities::*;
@@ -106,11 +106,21 @@ impl World {
         watching: config::Watching,
         change: impl FnOnce(&mut config::Proxy),
     ) -> World {
+        World::judging(primary, replica, (watching, Vec::new()), change)
+    }
+
+    /// With policies too.
+    pub fn judging(
+        primary: &Mock,
+        replica: Option<&Mock>,
+        (watching, policies): (config::Watching, Vec<config::Policy>),
+        change: impl FnOnce(&mut config::Proxy),
+    ) -> World {
         let mut servers = vec![server(1, primary, Role::Primary)];
         servers.extend(replica.map(|mock| server(2, mock, Role::Replica)));
         let mut proxy = settings();
         change(&mut proxy);
-        let user = user();
+        let user = user(policies.into_iter().collect());
         let snapshot = Snapshot {
             epoch: 1,
             proxy: Arc::new(proxy),
@@ -281,7 +291,7 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
     }
 }
 
-fn user() -> Arc<User> {
+fn user(policies: Rules) -> Arc<User> {
     Arc::new(User {
         memory: Arc::default(),
         config: config::User {
@@ -298,7 +308,7 @@ fn user() -> Arc<User> {
         },
         limits: config::Limits::default(),
         process: config::ProcessLimits::default(),
-        policies: [].into(),
+        policies,
         group: 0,
         last_write: Arc::default(),
         asks_counts: Arc::default(),

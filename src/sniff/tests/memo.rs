@@ -1,5 +1,7 @@
 use super::super::memo::Memo;
+use super::super::About;
 use super::{sniff, Dialect, MARIADB, MYSQL};
+use std::collections::HashMap;
 
 const DIALECTS: [Dialect; 2] = [
     MARIADB,
@@ -66,6 +68,42 @@ fn what_is_remembered_is_what_reading_again_would_say() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_known_of_a_text_is_what_reading_it_would_say() {
+    let (mut memo, mut state, mut known) = (Memo::default(), 11, 0);
+    for _ in 0..50 {
+        for dialect in DIALECTS {
+            for text in TEXTS {
+                for _ in 0..3 {
+                    let sql = filled(text, &mut state);
+                    let (_, there) = memo.know(sql.as_bytes(), true, dialect);
+                    let Some(there) = there else { continue };
+                    assert_eq!(there.about, About::of(sql.as_bytes(), dialect), "{sql}");
+                    known += 1;
+                }
+            }
+        }
+    }
+    assert!(known > 500, "{known}");
+}
+
+#[test]
+fn an_id_is_of_one_text_under_one_dialect_however_many_come() {
+    let (mut memo, mut texts, mut state) = (Memo::default(), HashMap::new(), 13);
+    for round in 0..20_000 {
+        let name = round / 8 % 700;
+        let dialect = DIALECTS[round / 4 % 2];
+        let shape = format!("SELECT c FROM n{name}_x WHERE id = ####");
+        let sql = filled(&shape, &mut state);
+        let (_, known) = memo.know(sql.as_bytes(), true, dialect);
+        if let Some(known) = known {
+            let of = texts.entry(known.id.0).or_insert((shape.clone(), dialect));
+            assert_eq!(*of, (shape, dialect));
+        }
+    }
+    assert!(texts.len() > 700, "{} texts were kept", texts.len());
 }
 
 #[test]
