@@ -60,11 +60,18 @@ fn words_for(bytes: usize) -> usize {
     1 + bytes.div_ceil(WORD)
 }
 
-impl Shared {
-    fn word(&self, words: &[AtomicU64], at: u64, value: u64) {
-        if let Some(word) = words.get(at as usize & (self.capacity - 1)) {
-            word.store(value, Relaxed);
-        }
+/// As many of the bytes as there are words for; zeroes behind the end.
+fn copy(bytes: &[u8], words: &[AtomicU64]) {
+    let chunks = bytes.chunks_exact(WORD);
+    let rest = chunks.remainder();
+    let whole = chunks.filter_map(|chunk| chunk.first_chunk());
+    for (word, bytes) in words.iter().zip(whole) {
+        word.store(u64::from_le_bytes(*bytes), Relaxed);
+    }
+    if let Some(word) = words.get(bytes.len() / WORD).filter(|_| !rest.is_empty()) {
+        let mut bytes = [0; WORD];
+        bytes[..rest.len()].copy_from_slice(rest);
+        word.store(u64::from_le_bytes(bytes), Relaxed);
     }
 }
 
@@ -102,21 +109,21 @@ impl Writer {
             zeroes.take(ring.capacity).collect()
         });
         let start = ring.written.0.load(Relaxed);
-        ring.word(words, start, record.len() as u64);
-        let mut at = start + 1;
-        let chunks = record.chunks_exact(WORD);
-        let rest = chunks.remainder();
-        for word in chunks.filter_map(|chunk| chunk.first_chunk()) {
-            ring.word(words, at, u64::from_le_bytes(*word));
-            at += 1;
-        }
-        if !rest.is_empty() {
-            let mut word = [0; WORD];
-            word[..rest.len()].copy_from_slice(rest);
-            ring.word(words, at, u64::from_le_bytes(word));
-            at += 1;
-        }
-        ring.written.0.store(at, Release);
+        let end = start + words_for(record.len()) as u64;
+        let (again, here) = words
+            .split_at_checked(start as usize & (ring.capacity - 1))
+            .unwrap_or_default();
+        let Some((length, here)) = here.split_first() else {
+            return false;
+        };
+        length.store(record.len() as u64, Relaxed);
+        // up to the ring's end, and from its beginning
+        let (first, second) = record
+            .split_at_checked(here.len() * WORD)
+            .unwrap_or((record, &[]));
+        copy(first, here);
+        copy(second, again);
+        ring.written.0.store(end, Release);
         true
     }
 }

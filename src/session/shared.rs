@@ -6,7 +6,7 @@ use super::promise::Promise;
 use super::registry::Registry;
 use super::sharded::{KnownColumns, KnownIds};
 use super::store::StoreLink;
-use super::watch::WallClock;
+use super::watch::{Masked, WallClock};
 use crate::backend::{Account, Pools, StateTable};
 use crate::config::WhenFull;
 use crate::observe::digests::Digests;
@@ -111,9 +111,10 @@ pub struct Shared {
     pub journal_reserved: Cell<usize>,
     /// Commands wait for room for their records.
     pub watch_waits: Cell<bool>,
-    /// A record and its masked text are made here.
+    /// A record is made here.
     pub journal_bytes: RefCell<Vec<u8>>,
-    pub journal_text: RefCell<Vec<u8>>,
+    /// Texts for records, without their literals.
+    pub(super) masked: RefCell<Masked>,
     /// Of records.
     pub(super) wall_clock: WallClock,
     /// A command that gets a shard's text is made here.
@@ -180,7 +181,7 @@ impl Shared {
             journal_reserved: Cell::new(0),
             watch_waits: Cell::new(waits(&snapshot)),
             journal_bytes: RefCell::default(),
-            journal_text: RefCell::default(),
+            masked: RefCell::default(),
             wall_clock: WallClock::default(),
             command: RefCell::default(),
             latency: RefCell::new(crate::observe::latency_histogram()),

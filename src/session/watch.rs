@@ -1,5 +1,6 @@
 //! What is noted of each command for the statistics, the slow log and the audit. Only sessions of a process that
 //! has one of them on carry any of this.
+mod masked;
 mod shards;
 mod write;
 
@@ -17,6 +18,8 @@ use crate::sniff::{self, About, Dialect, KnownText, Verb};
 use crate::topology::{Snapshot, User};
 use crate::wire::query::text_offset;
 use crate::wire::{command, error, reply};
+pub(super) use masked::Masked;
+use masked::Whose;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -110,6 +113,7 @@ pub(super) struct Watch {
     dialect: Option<Dialect>,
     /// What is known of the text.
     about: Option<About>,
+    whose: Option<Whose>,
     verb: Verb,
     end: Ended,
     /// Those that the statement ran on; empty: it was not sharded.
@@ -152,6 +156,7 @@ impl Watch {
             text: None,
             dialect: None,
             about: None,
+            whose: None,
             verb: Verb::Other,
             end: Ended::default(),
             shards: String::new(),
@@ -162,7 +167,8 @@ impl Watch {
 
     fn begin(&mut self, command: &Command) {
         self.command = Some(command.bytes.clone());
-        (self.text, self.dialect, self.about) = (None, None, None);
+        (self.text, self.dialect) = (None, None);
+        (self.about, self.whose) = (None, None);
         self.verb = Verb::Other;
         self.end = Ended::default();
         self.shards.clear();
@@ -177,6 +183,7 @@ impl Watch {
         self.verb = statement.sniffed.verb;
         self.text = Some(statement.text.clone());
         self.dialect = Some(statement.dialect);
+        self.whose = Some(Whose::Statement(statement.key));
     }
 }
 
@@ -226,6 +233,7 @@ impl Session {
         if let Some(watch) = self.watch.as_mut() {
             watch.verb = verb;
             watch.about = text.map(|text| text.about);
+            watch.whose = text.map(|text| Whose::Text(text.id));
         }
     }
 
@@ -359,7 +367,12 @@ impl Session {
                 text,
                 ..watch.record()
             };
-            write::write(&self.shared, settings, record, about.secret, dialect);
+            let source = write::Source {
+                secret: about.secret,
+                dialect,
+                whose: watch.whose,
+            };
+            write::write(&self.shared, settings, record, source);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Statement text: sniffed, judged by policies, planned.
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use umpire::config::{self, Action, Policy, TableName};
 use umpire::plan::{concerns, explain, Columns, Request};
-use umpire::policy::{judge, Context};
-use umpire::sniff::{digest, normalised, sniff as sniffed, Dialect, Facts, Judge};
+use umpire::policy::{judge, Context, Known};
+use umpire::sniff::{digest, normalised, sniff as sniffed, About, Dialect, Facts, Judge, Memo};
 use umpire::topology::ShardMap;
 
 fn dialects() -> [Dialect; 3] {
@@ -83,6 +84,7 @@ pub fn policy(data: &[u8]) {
         for complete in [true, false] {
             assert_eq!(judge(&all, data, complete, context).denied, Some(0));
         }
+        recalled(&shapes, data, context);
         let denied = |text: &[u8]| judge(&shapes, text, true, context).denied;
         let mut statements = Statements::default();
         umpire::sniff::facts(data, true, dialect, &mut statements);
@@ -95,6 +97,30 @@ pub fn policy(data: &[u8]) {
             assert_eq!(alone.denied, Some(0));
         }
     }
+}
+
+/// What is kept of a text holds for every text that the sniffer takes for the same: with other digits in it.
+fn recalled(rules: &[Policy], data: &[u8], context: Context<'_>) {
+    thread_local! {
+        static KEPT: RefCell<(Memo, Known)> = RefCell::default();
+    }
+    let next = |byte: &u8| match byte {
+        b'9' => b'0',
+        b'0'..=b'8' => byte + 1,
+        _ => *byte,
+    };
+    let other: Vec<u8> = data.iter().map(next).collect();
+    KEPT.with_borrow_mut(|(memo, known)| {
+        // twice, so that it is kept
+        for sql in [data, data, data, &other] {
+            let (said, text) = memo.know(sql, true, context.dialect);
+            assert_eq!(said, sniffed(sql, true, context.dialect));
+            let Some(text) = text else { continue };
+            assert_eq!(text.about, About::of(sql, context.dialect));
+            let kept = known.judge(text.id, 1, rules, sql, context);
+            assert_eq!(kept, judge(rules, sql, true, context));
+        }
+    });
 }
 
 const RULES: &str = include_str!("../../../src/plan/testdata/rules.toml");

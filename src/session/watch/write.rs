@@ -1,10 +1,11 @@
 //! Records on their way out of the worker.
 use super::super::registry::Entry;
 use super::super::shared::Shared;
+use super::masked::Whose;
 use crate::config::{AuditText, Watching};
 use crate::net::{self, Peer};
 use crate::observe::record::{Event, Record};
-use crate::sniff::{self, Dialect};
+use crate::sniff::Dialect;
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -32,32 +33,31 @@ pub(in crate::session) fn login(shared: &Shared, entry: &Entry, user: &str, erro
         user,
         ..Record::EMPTY
     };
-    write(shared, &snapshot.watch, record, false, Dialect::default());
+    write(shared, &snapshot.watch, record, Source::default());
 }
 
-/// Hands a record to the thread that writes it down. `secret`: the text loses its literals, whatever is asked for.
-pub(super) fn write(
-    shared: &Shared,
-    settings: &Watching,
-    record: Record<'_>,
-    secret: bool,
-    dialect: Dialect,
-) {
+/// What is known of a record's text.
+#[derive(Default)]
+pub(super) struct Source {
+    /// It loses its literals, whatever is asked for.
+    pub secret: bool,
+    pub dialect: Dialect,
+    pub whose: Option<Whose>,
+}
+
+/// Hands a record to the thread that writes it down.
+pub(super) fn write(shared: &Shared, settings: &Watching, record: Record<'_>, source: Source) {
     let audit = &settings.audit;
     let most = match audit.text {
         // the slow log's file shows no more than the audit's
         AuditText::None => 0,
         _ => audit.max_text_bytes as usize,
     };
-    let mut masked = shared.journal_text.borrow_mut();
+    let mut masked = shared.masked.borrow_mut();
     let mut record = record;
-    if audit.text == AuditText::Masked || secret {
-        if masked.len() != most {
-            masked.resize(most, 0);
-        }
-        let length = sniff::normalised(record.text, dialect, &mut masked);
-        record.truncated = length == most;
-        record.text = masked.get(..length).unwrap_or_default();
+    if audit.text == AuditText::Masked || source.secret {
+        record.text = masked.text(source.whose, record.text, source.dialect, most);
+        record.truncated = record.text.len() == most;
     } else if record.text.len() > most {
         record.truncated = true;
         record.text = record.text.get(..most).unwrap_or_default();
