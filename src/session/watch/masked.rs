@@ -124,7 +124,7 @@ mod tests {
         }
         assert_ne!(fresh(quoted, MYSQL, 99), fresh(quoted, ansi, 99));
         // all in one place
-        let at = |n: u64| PLACES as u64 * n + 1;
+        let at = |n: u64| PLACES as u64 * n + 2;
         for n in [0, 1, 0, 2] {
             let sql = format!("SELECT '{n}', c{n} FROM t{n}");
             is_right(&mut masked, Whose::Text(TextId(at(n))), &sql, MYSQL, 4096);
