@@ -8,11 +8,13 @@
 
 mod common;
 
+use common::mysql_pair::MysqlPair;
 use common::{
     needs, pause, rows, scalar, wait_until, Cluster, Login, Proxy, ProxyConfig, RawClient,
 };
 use mysql::prelude::Queryable;
 use std::time::{Duration, Instant};
+use umpire::backend::{replay_policy, Replay};
 use umpire::wire::capabilities as cap;
 
 const EXECUTE: u8 = 0x17;
@@ -305,6 +307,60 @@ fn what_is_set_without_a_scope_is_the_clients_alone() {
     client.exec_drop(set, (77,)).expect(set);
     assert_ne!(rows(&mut client, ask), fresh);
     assert_eq!(rows(&mut neighbour, ask), fresh);
+}
+
+#[test]
+fn every_variable_that_a_client_sets_is_the_clients_alone() {
+    needs!(the_proxy);
+    every_variable_is_the_clients_alone(Cluster::shared().primary().port);
+    if let Some(pair) = MysqlPair::shared() {
+        every_variable_is_the_clients_alone(pair.ports[0]);
+    }
+}
+
+/// One client changes all that are ON, OFF or a whole number; another one shares its server connection.
+fn every_variable_is_the_clients_alone(port: u16) {
+    let mut config = ProxyConfig::for_ports(vec![(port, "primary")]);
+    config.servers[0].2 = "max_connections = 1".into();
+    let proxy = config.proxy("min_idle = 0\nworkers = [0]").start();
+    proxy.wait_for_readers(&[]);
+    let mut neighbour = proxy.client();
+    let fresh = variables(&mut neighbour);
+    let mut client = proxy.client();
+    let mut changed = 0;
+    for (name, value) in &fresh {
+        let other = match (value.as_str(), value.parse::<u64>()) {
+            ("ON", _) => "OFF".to_string(),
+            ("OFF", _) => "ON".to_string(),
+            (_, Ok(n)) if n < 1 << 40 => (n + 1000).to_string(),
+            _ => continue,
+        };
+        // with autocommit off what asks for the variables would begin a transaction
+        if replay_policy(name.as_bytes()) == Replay::Yes && name != "autocommit" {
+            let set = format!("SET SESSION {name} = {other}");
+            changed += u32::from(client.query_drop(&set).is_ok());
+        }
+    }
+    assert!(changed > 40, "{changed} variables can be set");
+    let mine = variables(&mut client);
+    let differ = |a: &[(String, String)], b: &[(String, String)]| -> Vec<_> {
+        let both = a.iter().zip(b);
+        let other = both.filter(|(a, b)| a != b && replay_policy(a.0.as_bytes()) == Replay::Yes);
+        other.map(|(a, b)| (a.clone(), b.clone())).collect()
+    };
+    assert!(differ(&mine, &fresh).len() > 40, "they are set");
+    assert_eq!(differ(&variables(&mut neighbour), &fresh), []);
+    assert_eq!(differ(&variables(&mut client), &mine), []);
+    client.reset().expect("COM_RESET_CONNECTION");
+    let mut other = differ(&variables(&mut client), &fresh);
+    // MySQL takes the server's own then, not that of the login
+    other.retain(|(name, _)| name.0 != "collation_connection");
+    assert_eq!(other, []);
+}
+
+/// Of the session, as its connection has them.
+fn variables(client: &mut mysql::Conn) -> Vec<(String, String)> {
+    client.query("SHOW SESSION VARIABLES").expect("a list")
 }
 
 #[test]

@@ -593,3 +593,31 @@ fn statements_follow_ddl_and_a_schema_that_is_made_anew() {
     };
     as_direct(&Login::default(), as_direct_each);
 }
+
+#[test]
+fn a_schema_that_an_execute_left_and_came_back_to_is_reported_when_a_server_would() {
+    let script = |c: &mut RawClient| {
+        let mut replies = Vec::new();
+        // the second time it is known that the first left something behind
+        for zone in ["+01:00", "+02:00"] {
+            c.query("USE information_schema").expect("reply");
+            let statement = c.prepare("SELECT 7, DATABASE()");
+            c.query("USE app").expect("reply");
+            let mut rows = c
+                .command(EXECUTE, &execute(statement.id, 0, &[], &[]))
+                .expect("reply");
+            // an EOF says that there is a report, though it has no room for one
+            rows.sets.iter_mut().for_each(|set| set.status &= !0x4000);
+            replies.push(rows);
+            let zone = format!("SET time_zone = '{zone}'");
+            let after = ["SET @a = 1", "SET foreign_key_checks = 0", "BEGIN", &zone];
+            for sql in after.iter().chain(&["SET autocommit = 1"]) {
+                replies.push(c.query(sql).expect("reply"));
+            }
+        }
+        replies
+    };
+    let tracking = Login::default().with(cap::SESSION_TRACK);
+    as_direct(&tracking, script);
+    as_direct(&tracking.with(cap::DEPRECATE_EOF), script);
+}

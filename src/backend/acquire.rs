@@ -205,6 +205,7 @@ impl Pool {
             guarded: want.guarded,
             tracking: made.ready.tracking,
             prepared: PreparedCache::new(settings.max_prepared_per_connection as usize),
+            keeps_report: false,
             status: made.ready.status,
             id: shared.next_id(),
             uses: 0,

@@ -32,6 +32,8 @@ pub struct ServerConnection {
     /// The server reports schema, variables and other changes of its session in its OK packets.
     pub tracking: bool,
     pub prepared: PreparedCache,
+    /// The server may keep a report of the schema: see [`ServerConnection::note_report`].
+    pub keeps_report: bool,
     /// Status flags of the last reply.
     pub status: u16,
     /// Unique in the worker; `uses` grows with every lease, so that a session can tell whether anyone had
@@ -112,6 +114,12 @@ impl ServerConnection {
         pins
     }
 
+    /// MariaDB's report of a schema that a statement left and came back to waits, when the reply ended with EOF or an
+    /// error, for the next OK that reports something else. `no_room`: this reply did; `reported`: this one had it.
+    pub fn note_report(&mut self, no_room: bool, reported: bool) {
+        self.keeps_report = self.mariadb && (no_room || self.keeps_report && !reported);
+    }
+
     /// Switches session tracking on as it was at set-up.
     pub fn tracking_statement(&self) -> String {
         tracking_statement(if self.mariadb { "*" } else { MYSQL_TRACKED })
@@ -129,6 +137,7 @@ impl ServerConnection {
     pub(super) fn adopt(&mut self, ready: Ready) {
         (self.tracking, self.status) = (ready.tracking, ready.status);
         self.guard_lost = false;
+        self.keeps_report = false;
     }
 
     /// A session said it is clean; what it left behind says otherwise.

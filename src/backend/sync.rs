@@ -312,10 +312,17 @@ fn assignment(name: &[u8], value: Option<&[u8]>, state: &State, out: &mut Vec<u8
     out.extend_from_slice(name);
     out.push(b'=');
     match value {
+        None if OPPOSITE_DEFAULT.contains(&name) => {
+            out.extend_from_slice(b"@@GLOBAL.");
+            out.extend_from_slice(name);
+        }
         None => out.extend_from_slice(b"DEFAULT"),
         Some(value) => literal(name, value, out),
     }
 }
+
+/// MySQL keeps the opposite of their values, and `= DEFAULT` sets the opposite of the global one (seen in 9.7).
+const OPPOSITE_DEFAULT: [&[u8]; 2] = [b"foreign_key_checks", b"unique_checks"];
 
 /// A value as SQL that means the same under every sql_mode and character set: hexadecimal as soon as a
 /// quote, a backslash or anything but printable ASCII occurs.

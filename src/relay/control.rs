@@ -13,9 +13,11 @@ use crate::wire::tracker::Control;
 pub struct TrackFilter {
     /// The client switched tracking settings itself: it gets everything.
     pub all: bool,
-    /// The statement selects no schema. MariaDB keeps the report of one that a failed CALL left and came back to,
-    /// until something else is reported too: that may be what Umpire alone has switched on.
+    /// The statement selects no other schema. MariaDB keeps the report of one that a statement left and came back to, if that
+    /// ended with EOF or an error, until something else is reported too: that may be what Umpire alone has switched on.
     pub keeps_schema: bool,
+    /// The flag that says a report follows stands where none does: MySQL's, when a transaction ends and another begins.
+    pub bare_flag: bool,
 }
 
 const DEFAULT_TRACKED: [&[u8]; 5] = [
@@ -120,7 +122,8 @@ impl Relay<'_> {
         if plain && (same || packet.len() == HEADER + BARE_OK) {
             return Ok(Verdict::AsIs);
         }
-        if self.filter.all && same && self.client_capabilities & SESSION_TRACK != 0 {
+        let bare = self.filter.bare_flag && ok.changes.is_empty();
+        if (self.filter.all || bare) && same && self.client_capabilities & SESSION_TRACK != 0 {
             // as it came: a server may set the flag and report nothing
             self.end.changes.append(&mut ok.changes);
             return Ok(Verdict::AsIs);
@@ -132,9 +135,17 @@ impl Relay<'_> {
                 .filter(|c| self.filter.shows(c))
                 .cloned()
                 .collect();
-            let schema_only = ok.changes.iter().all(|c| matches!(c, Change::Schema(_)));
+            let selects = |c: &Change| matches!(c, Change::Schema(_));
+            // that none is selected any more is told at once
+            let selected = |c: &Change| matches!(c, Change::Schema(name) if !name.is_empty());
+            let schema_only = ok.changes.iter().all(selected);
             if self.filter.keeps_schema && schema_only && ok.changes.len() < changes.len() {
                 ok.changes.clear();
+                self.end.kept_schema = true;
+            } else if changes.iter().any(selects) {
+                self.owed_schema = None;
+            } else if !ok.changes.is_empty() {
+                ok.changes.extend(self.owed_schema.take());
             }
         }
         if ok.changes.is_empty() {

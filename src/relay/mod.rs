@@ -47,6 +47,8 @@ pub struct TurnEnd {
     pub changed_untold: bool,
     /// What the statement set without a report was asked for, and is among `changes`.
     pub asked: bool,
+    /// A report that a server would still keep for a client whose tracking is its own: see [`TrackFilter::keeps_schema`].
+    pub kept_schema: bool,
 }
 
 /// Why a reply did not come to its end.
@@ -90,6 +92,8 @@ pub struct Relay<'a> {
     pub server_capabilities: u64,
     pub client_capabilities: u64,
     pub filter: TrackFilter,
+    /// A report that was kept before, for the first OK that tells the client something.
+    pub owed_schema: Option<Change>,
     /// Errors that, as the first packet, are kept back for the caller to decide on.
     pub hold_errors: &'a [u16],
     /// Replaces the statement id in the first packet of a COM_STMT_PREPARE reply.
@@ -118,6 +122,7 @@ impl<'a> Relay<'a> {
             server_capabilities,
             client_capabilities: server_capabilities,
             filter: TrackFilter::default(),
+            owed_schema: None,
             hold_errors: &[],
             statement_id: None,
             interrupted: None,

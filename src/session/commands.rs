@@ -206,6 +206,7 @@ impl Session {
             self.forget(lease);
         }
         self.last_insert_id = 0;
+        self.owes_schema = false;
         self.status = super::login::first_status(&self.greeting);
         self.reads_as_new();
         let schema = self.state.schema.clone();

@@ -24,6 +24,9 @@ pub(super) const NOBODY: u64 = 0;
 const BULK: u64 = u64::MAX;
 /// MYSQL_TYPE_NULL
 const UNBOUND: [u8; 2] = [6, 0];
+/// An EXECUTE that is refused before anything else happens.
+const WRONG_ARGUMENTS: u16 = 1210;
+const UNKNOWN_STATEMENT: u16 = 1243;
 /// The EXECUTE flags that ask for a cursor; another one only says that query attributes follow.
 const CURSOR_FLAGS: u8 = 7;
 
@@ -396,6 +399,14 @@ impl Session {
 
     fn executed(&mut self, plan: &Plan, end: &TurnEnd) {
         if let Some(statement) = self.statements.get(plan.id) {
+            let refused = |e: &reply::Err| matches!(e.code, WRONG_ARGUMENTS | UNKNOWN_STATEMENT);
+            let ran_on = end
+                .error
+                .as_ref()
+                .map_or(end.changed_untold, |e| !refused(e));
+            // MariaDB goes to the schema that it was prepared in and back
+            self.owes_schema |=
+                self.dialect.mariadb && ran_on && statement.state.schema != self.state.schema;
             // an error in long data stays with the server's statement until COM_STMT_RESET
             statement.long_data &= end.error.is_some();
             let opened = |flags: u16| flags & status::CURSOR_EXISTS != 0;

@@ -112,6 +112,8 @@ pub struct Session {
     refused_changes: u8,
     /// The connection with the last statement's warnings was lent to others while the client was idle.
     lent_warnings: bool,
+    /// A server whose tracking is the client's own would still keep a report of the schema.
+    owes_schema: bool,
     statements: Statements,
     /// The user's group in the snapshot of this epoch.
     group: lease::GroupIndex,
@@ -295,6 +297,7 @@ impl Session {
             counts: false,
             refused_changes: 0,
             lent_warnings: false,
+            owes_schema: false,
             statements: Statements::default(),
             group: lease::GroupIndex::default(),
             pools: Box::default(),

@@ -26,6 +26,19 @@ const ASKS_SCHEMA: &str = "SELECT HEX(CONVERT(DATABASE() USING utf8mb4))";
 const LONGEST: usize = 4096;
 
 impl Session {
+    /// What a server would tell the client with the next report of something else.
+    pub(super) fn owed_schema(&self) -> Option<Change> {
+        let schema = self.state.schema.as_ref().filter(|_| self.owes_schema)?;
+        Some(Change::Schema(schema.to_vec()))
+    }
+
+    /// After a reply. `owed`: still, of what was owed before.
+    pub(super) fn note_report(&mut self, lease: &mut Lease, end: &TurnEnd, owed: bool) {
+        let reported = end.changes.iter().any(|c| matches!(c, Change::Schema(_)));
+        lease.note_report(end.error.is_some() || end.changed_untold, reported);
+        self.owes_schema = owed || end.kept_schema;
+    }
+
     /// After a statement that may have selected another schema while nothing is reported.
     pub(super) fn note_unreported_schema(&mut self, lease: &Lease, sniffed: &Sniffed) {
         let calls = Effects::USE | Effects::CALL | Effects::MULTI_STATEMENT;
@@ -127,6 +140,19 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Statements that select no schema and call nothing that does.
+pub(super) fn keeps_schema(sniffed: &Sniffed) -> bool {
+    let other = Effects::MULTI_STATEMENT | Effects::UNREAD | Effects::USE | Effects::CALL;
+    let calls_nothing = match sniffed.verb {
+        Verb::Begin | Verb::Start | Verb::Commit | Verb::Rollback | Verb::Set => true,
+        Verb::Savepoint | Verb::Release | Verb::Prepare | Verb::Deallocate => true,
+        Verb::Lock | Verb::Unlock | Verb::Xa | Verb::Handler => true,
+        Verb::Create | Verb::Drop => true,
+        _ => false,
+    };
+    calls_nothing && !sniffed.effects.intersects(other)
 }
 
 /// Empty: none is selected.

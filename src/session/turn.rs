@@ -2,14 +2,14 @@
 use super::lease::Attempt;
 use super::limits::{is_overdue, may_be_interrupted};
 use super::pins::Pins;
-use super::tracking::ABOUT_TRACKING;
+use super::tracking::{keeps_schema, ABOUT_TRACKING};
 use super::{error_packet, End, Session};
 use crate::backend::{After, Lease};
 use crate::net::{self, Buf};
 use crate::relay::{
     stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
 };
-use crate::sniff::{Effects, LockWord, Sniffed, Verb};
+use crate::sniff::{LockWord, Sniffed};
 use crate::wire::{error, reply};
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ pub(super) struct Outgoing {
     pub clears_diagnostics: bool,
     /// The statement shows or sets session_track_*, which are Umpire's own on a connection.
     pub about_tracking: bool,
-    /// BEGIN, COMMIT and the like: selects no schema, nor does anything that it runs.
+    /// Selects no schema, nor does anything that it runs: see [`TrackFilter::keeps_schema`].
     pub keeps_schema: bool,
     /// Keep a refusal because of read-only back: the statement goes to the primary instead.
     pub heals: bool,
@@ -54,10 +54,7 @@ impl Outgoing {
             needs_last_insert_id: false,
             clears_diagnostics: false,
             about_tracking: sniffed.effects.intersects(ABOUT_TRACKING),
-            keeps_schema: matches!(
-                sniffed.verb,
-                Verb::Begin | Verb::Start | Verb::Commit | Verb::Rollback
-            ) && !sniffed.effects.contains(Effects::MULTI_STATEMENT),
+            keeps_schema: keeps_schema(sniffed),
             heals: false,
             may_change_data: sniffed.may_change_data(),
             may_be_interrupted: may_be_interrupted(sniffed.verb),
@@ -180,8 +177,10 @@ impl Session {
         relay.statement_id = out.statement_id;
         relay.filter = TrackFilter {
             all: !lease.tracking || out.about_tracking,
-            keeps_schema: out.keeps_schema,
+            keeps_schema: out.keeps_schema && lease.keeps_report,
+            bare_flag: !self.dialect.mariadb,
         };
+        relay.owed_schema = self.owed_schema();
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
         let heals = out.heals || read_only_transaction;
         relay.hold_errors = match (heals, out.read && out.is_whole()) {
@@ -201,7 +200,8 @@ impl Session {
                     if self.user.limits.max_execution_time.is_some() {
                         lease.socket.set_deadline(None);
                     }
-                    let end = relay.end;
+                    let (end, owed) = (relay.end, relay.owed_schema.is_some());
+                    self.note_report(lease, &end, owed);
                     self.watch_reply(&end, lease);
                     return Ok(Ran::Done(end));
                 }

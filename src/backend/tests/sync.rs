@@ -115,6 +115,17 @@ fn all_variables_go_in_one_statement_and_back_to_their_defaults() {
 }
 
 #[test]
+fn checks_go_back_to_the_global_value_where_default_is_the_opposite() {
+    let have = utf8()
+        .with_variable(b"foreign_key_checks", b"OFF")
+        .with_variable(b"sql_safe_updates", b"ON")
+        .with_variable(b"unique_checks", b"OFF");
+    let expected = "3 SET @@SESSION.foreign_key_checks=@@GLOBAL.foreign_key_checks,\
+                    @@SESSION.sql_safe_updates=DEFAULT,@@SESSION.unique_checks=@@GLOBAL.unique_checks";
+    assert_eq!(commands(&have, &utf8(), false), [expected]);
+}
+
+#[test]
 fn the_character_set_of_the_connection_follows_its_collation() {
     let latin1 = utf8()
         .with_variable(b"character_set_client", b"latin1")
