@@ -280,3 +280,42 @@ fn an_id_of_the_servers_process_list_is_its_session() {
         .expect("killed");
     assert!(direct.query_drop("SELECT 1").is_err());
 }
+
+#[test]
+fn a_clients_id_finds_its_statement_among_the_servers_connections() {
+    needs!(the_proxy);
+    let proxy = proxy();
+    let started = Instant::now();
+    let mut victim = proxy.client();
+    let id = victim.connection_id();
+    let running = std::thread::spawn(move || {
+        // an error, or the value 1
+        let _ = victim.query_drop("SELECT /* umpire:primary */ SLEEP(50)");
+        victim
+    });
+    let mut other = proxy.client();
+    other
+        .query_drop(format!("SET @victim = {id}"))
+        .expect("SET");
+    let count = |client: &mut mysql::Conn, what: &str| {
+        let list = "FROM information_schema.processlist WHERE";
+        let sleeps = "info LIKE 'SELECT /* umpire:primary */ SLEEP%'";
+        scalar(
+            client,
+            &format!("SELECT COUNT(*) {list} id = {what} AND {sleeps}"),
+        )
+    };
+    for what in [id.to_string(), "@victim".to_string()] {
+        wait_until("it is listed", || count(&mut other, &what) == "1");
+    }
+    let own = other.connection_id();
+    let me = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id IN ({own}, 0)");
+    assert_eq!(scalar(&mut other, &me), "1");
+    // columns keep their names, and numbers elsewhere their values
+    let sql = format!("SELECT {id} FROM information_schema.processlist LIMIT 1");
+    assert_eq!(scalar(&mut other, &sql), id.to_string());
+    other.query_drop(format!("KILL {id}")).expect("killed");
+    running.join().expect("no panic");
+    assert!(was_cut_short(started));
+    assert_eq!(count(&mut other, &id.to_string()), "0");
+}

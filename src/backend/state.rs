@@ -126,6 +126,12 @@ impl State {
         next
     }
 
+    /// What a user variable was set to, as an expression; its name in lower case.
+    pub fn user_variable(&self, name: &[u8]) -> Option<&[u8]> {
+        let at = self.user.binary_search_by(|(n, _)| n.as_ref().cmp(name));
+        self.user.get(at.ok()?).map(|(_, value)| value.as_ref())
+    }
+
     pub fn variable(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self
             .variables

@@ -10,7 +10,7 @@ use super::login::host_name;
 use super::promise::Promise;
 use super::registry::{Entry, OnServer, FIRST_ID};
 use super::sharded::{ask_directly, query_payload};
-use super::shared::{KillElsewhere, KillOutcome, Shared, Whom};
+use super::shared::{Act, KillElsewhere, KillOutcome, Shared, Whom};
 use super::sync::NotReady;
 use super::{End, Session};
 use crate::backend::After;
@@ -83,9 +83,10 @@ impl Session {
 
     /// Own sessions; those of others if the account on the servers may, of which is asked only where it matters.
     async fn kill_allowed(&self, whom: &Whom, query: bool) -> KillOutcome {
-        match self.kill_somewhere(whom, query, true).await {
+        let act = if query { Act::KillQuery } else { Act::Kill };
+        match self.kill_somewhere(whom, act, true).await {
             KillOutcome::NotOwner if self.may_kill_others().await => {
-                self.kill_somewhere(whom, query, false).await
+                self.kill_somewhere(whom, act, false).await
             }
             outcome => outcome,
         }
@@ -105,7 +106,7 @@ impl Session {
             KillOutcome::Killed(_) if query && id == u64::from(self.entry.id) => {
                 self.tell(&error::query_interrupted());
             }
-            KillOutcome::Killed(_) => self.tell_ok(),
+            KillOutcome::Killed(_) | KillOutcome::Uses(_) => self.tell_ok(),
         }
         Ok(())
     }
@@ -153,7 +154,7 @@ impl Session {
     fn tell_killed_of_user(&self, outcome: KillOutcome) -> Result<(), End> {
         let count = match outcome {
             KillOutcome::Killed(count) => count,
-            KillOutcome::NotOwner | KillOutcome::NoSuchThread => 0,
+            _ => 0,
         };
         self.send(affected_packet(self.status, self.capabilities, count));
         match self.entry.stopped() {
@@ -174,7 +175,12 @@ impl Session {
     }
 
     /// `own`: only what is this session's user's.
-    async fn kill_somewhere(&self, whom: &Whom, query_only: bool, own: bool) -> KillOutcome {
+    /// Which server connection a session uses.
+    pub(super) async fn look_for(&self, whom: &Whom) -> KillOutcome {
+        self.kill_somewhere(whom, Act::Look, false).await
+    }
+
+    async fn kill_somewhere(&self, whom: &Whom, act: Act, own: bool) -> KillOutcome {
         let user = own.then(|| self.entry.user.borrow().to_string());
         let workers = match whom {
             Whom::Id(id) => {
@@ -189,7 +195,7 @@ impl Session {
             _ => KillOutcome::NoSuchThread,
         };
         for worker in workers {
-            let next = self.kill_on(worker, whom, query_only, user.clone()).await;
+            let next = self.kill_on(worker, whom, act, user.clone()).await;
             outcome = outcome.and(next);
         }
         outcome
@@ -199,17 +205,17 @@ impl Session {
         &self,
         worker: usize,
         whom: &Whom,
-        query_only: bool,
+        act: Act,
         user: Option<String>,
     ) -> KillOutcome {
         if worker == self.shared.worker {
-            return kill_here(&self.shared, whom, query_only, user.as_deref()).await;
+            return kill_here(&self.shared, whom, act, user.as_deref()).await;
         }
         let done = Promise::default();
         (self.shared.kill_elsewhere)(KillElsewhere {
             worker,
             whom: whom.clone(),
-            query_only,
+            act,
             user,
             done: done.clone(),
         });
@@ -307,11 +313,11 @@ fn number_in(answer: &scatter::Collected) -> u64 {
         .map_or(0, |number| number as u64)
 }
 
-/// Kills sessions of this worker. `user`: only if they are this user's; None: somebody asks who may.
+/// Kills sessions of this worker, or looks for one. `user`: only if they are this user's; None: somebody asks who may.
 pub async fn kill_here(
     shared: &Rc<Shared>,
     whom: &Whom,
-    query_only: bool,
+    act: Act,
     user: Option<&str>,
 ) -> KillOutcome {
     let victims: Vec<Rc<Entry>> = match whom {
@@ -334,7 +340,7 @@ pub async fn kill_here(
         _ => KillOutcome::NoSuchThread,
     };
     for entry in victims {
-        outcome = outcome.and(kill_entry(shared, &entry, query_only, user).await);
+        outcome = outcome.and(kill_entry(shared, &entry, act, user).await);
     }
     outcome
 }
@@ -352,12 +358,17 @@ fn is_of(shared: &Shared, entry: &Entry, name: &str, host: Option<&str>) -> bool
 async fn kill_entry(
     shared: &Rc<Shared>,
     entry: &Entry,
-    query_only: bool,
+    act: Act,
     user: Option<&str>,
 ) -> KillOutcome {
+    if act == Act::Look {
+        let used = entry.uses().first().map(|on| on.thread_id);
+        return used.map_or(KillOutcome::NoSuchThread, KillOutcome::Uses);
+    }
     if user.is_some_and(|u| u != &**entry.user.borrow()) {
         return KillOutcome::NotOwner;
     }
+    let query_only = act == Act::KillQuery;
     if query_only {
         entry.interrupt();
     } else {

@@ -39,6 +39,7 @@ pub mod store;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod thread_ids;
 mod tracking;
 mod turn;
 mod user_variables;

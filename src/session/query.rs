@@ -2,6 +2,7 @@
 use super::lease::{Attempt, ASKS_ABOUT_LAST};
 use super::pins::Pins;
 use super::sharded::Way;
+use super::thread_ids::asks_about_server;
 use super::turn::{Outgoing, Ran};
 use super::{End, Session};
 use crate::net::Buf;
@@ -39,6 +40,9 @@ impl Session {
         }
         if asks_connection_id(&sniffed) {
             self.put_connection_id(&mut command, text_at);
+        }
+        if asks_about_server(&sniffed) {
+            Box::pin(self.put_thread_ids(&mut command, text_at)).await;
         }
         let sql = command.body().get(text_at..).unwrap_or_default();
         if sniffed.verb == Verb::Kill {

@@ -36,13 +36,25 @@ pub enum KillOutcome {
     Killed(u64),
     NotOwner,
     NoSuchThread,
+    /// Nothing was to be killed: the server connection that the session uses now.
+    Uses(u32),
+}
+
+/// What is to happen to the sessions that are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    Kill,
+    KillQuery,
+    /// Nothing: it is asked which server connection they use.
+    Look,
 }
 
 impl KillOutcome {
     /// Of two together: who may not kill one of them is told so.
     pub fn and(self, other: KillOutcome) -> KillOutcome {
-        use KillOutcome::{Killed, NoSuchThread, NotOwner};
+        use KillOutcome::{Killed, NoSuchThread, NotOwner, Uses};
         match (self, other) {
+            (Uses(thread), _) | (_, Uses(thread)) => Uses(thread),
             (NotOwner, _) | (_, NotOwner) => NotOwner,
             (Killed(a), Killed(b)) => Killed(a + b),
             (NoSuchThread, known) | (known, NoSuchThread) => known,
@@ -74,7 +86,7 @@ impl Whom {
 pub struct KillElsewhere {
     pub worker: usize,
     pub whom: Whom,
-    pub query_only: bool,
+    pub act: Act,
     /// Only if it is this user's.
     pub user: Option<String>,
     pub done: Promise<KillOutcome>,

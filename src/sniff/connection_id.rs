@@ -67,11 +67,11 @@ const OF_CONNECTIONS: [&[u8]; 7] = [
     b"thread_pool_queues",
 ];
 
-fn lists_connections(lexer: &Lexer<'_>, token: &Token) -> bool {
+pub(super) fn lists_connections(lexer: &Lexer<'_>, token: &Token) -> bool {
     token.qualified && is_one_of(lexer, token, &OF_CONNECTIONS)
 }
 
-fn is_servers_schema(lexer: &Lexer<'_>, token: &Token) -> bool {
+pub(super) fn is_servers_schema(lexer: &Lexer<'_>, token: &Token) -> bool {
     is_one_of(
         lexer,
         token,

@@ -29,6 +29,7 @@ mod query;
 mod rule_comment;
 mod scan;
 mod set;
+mod thread_ids;
 mod types;
 mod user_variables;
 mod variables;
@@ -50,6 +51,7 @@ pub use named::{named, Named, TableName};
 pub use normal::normalised;
 pub use placeholders::placeholders;
 pub use rule_comment::{prepares_rule, rule_comments};
+pub use thread_ids::{beside_connections, Mention, Mentioned};
 pub use types::{Access, Dialect, Effects, Hint, Sniffed, Verb};
 pub use user_variables::{literal_assignments, unscoped_assignments, Literal};
 

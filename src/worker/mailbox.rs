@@ -3,7 +3,7 @@ use crate::net::Wake;
 use crate::observe::digests::DigestInfo;
 use crate::observe::memory::WorkerMemory;
 use crate::observe::{PoolInfo, SessionInfo};
-pub use crate::session::shared::{KillOutcome, Whom};
+pub use crate::session::shared::{Act, KillOutcome, Whom};
 use crate::session::store::Stored;
 pub use crate::session::{RouteAnswer, RouteQuestion};
 use crate::topology::{ServerId, Snapshot};
@@ -43,7 +43,7 @@ pub enum Message {
     /// any (the admin port asks).
     Kill {
         whom: Whom,
-        query_only: bool,
+        act: Act,
         user: Option<String>,
         reply: Reply<KillOutcome>,
     },

@@ -106,13 +106,13 @@ impl Worker {
             Message::Latency(reply) => reply(shared.latency.borrow().clone()),
             Message::Kill {
                 whom,
-                query_only,
+                act,
                 user,
                 reply,
             } => {
                 let shared = shared.clone();
                 net::spawn(async move {
-                    reply(kill_here(&shared, &whom, query_only, user.as_deref()).await);
+                    reply(kill_here(&shared, &whom, act, user.as_deref()).await);
                 });
             }
             Message::KillDone { ticket, outcome } => self.kills.done(ticket, outcome),

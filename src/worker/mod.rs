@@ -212,7 +212,7 @@ fn kill_elsewhere(
         if let Some(mailbox) = mailboxes.get(kill.worker) {
             mailbox.send(Message::Kill {
                 whom: kill.whom,
-                query_only: kill.query_only,
+                act: kill.act,
                 user: kill.user,
                 reply,
             });

@@ -6,19 +6,22 @@ use crate::admin::sql::statement;
 use crate::admin::workers::{ask, silent};
 use crate::control::Handle;
 use crate::wire::error;
-use crate::worker::mailbox::{KillOutcome, Message, Whom};
+use crate::worker::mailbox::{Act, KillOutcome, Message, Whom};
 
 pub async fn run(handle: &Handle, rest: &str) -> Answer {
-    let (query_only, id) = match statement::after(rest, "query") {
-        Some(id) => (true, id),
-        None => (false, statement::after(rest, "connection").unwrap_or(rest)),
+    let (act, id) = match statement::after(rest, "query") {
+        Some(id) => (Act::KillQuery, id),
+        None => (
+            Act::Kill,
+            statement::after(rest, "connection").unwrap_or(rest),
+        ),
     };
     let Ok(id) = id.trim().parse::<u32>() else {
         return Answer::Refused(unknown(rest));
     };
     let question = |reply| Message::Kill {
         whom: Whom::Id(id),
-        query_only,
+        act,
         user: None,
         reply,
     };
