@@ -383,7 +383,7 @@ impl Attempt<'_, '_> {
             lease.after = After::Close;
             return None;
         }
-        let distance = fit(&lease.state, self.want.state);
+        let distance = fit(&lease.state, self.want.state, self.want.mariadb);
         if distance == Fit::Impossible {
             let shared = &self.pool.home.shared;
             let deadline = self

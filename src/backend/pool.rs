@@ -111,7 +111,7 @@ impl Pool {
                 return Some((at, true));
             }
             if compared < CANDIDATES {
-                let commands = match fit(&conn.state, want.state) {
+                let commands = match fit(&conn.state, want.state, want.mariadb) {
                     Fit::Exact => return Some((at, true)),
                     Fit::Sync(commands) => commands,
                     Fit::Impossible => continue,

@@ -13,16 +13,21 @@ pub enum Fit {
     Exact,
     /// Number of commands (at most; a guarded connection may need fewer).
     Sync(usize),
-    /// A schema cannot be unselected: needs COM_CHANGE_USER or another connection.
+    /// A schema cannot be unselected, nor MySQL's user variables be forgotten: needs COM_CHANGE_USER or another connection.
     Impossible,
 }
 
-/// How far `have` is from `want`. Interned states: equal ones are one pointer.
-pub fn fit(have: &Rc<State>, want: &Rc<State>) -> Fit {
+/// How far `have` is from `want`. Interned states: equal ones are one pointer. On MySQL a user variable of another session
+/// would show: set to NULL it has a type and a collation, and one that nobody set has others.
+pub fn fit(have: &Rc<State>, want: &Rc<State>, mariadb: bool) -> Fit {
     if Rc::ptr_eq(have, want) {
         return Fit::Exact;
     }
     if have.schema.is_some() && want.schema.is_none() || lacks_character_sets(have, want) {
+        return Fit::Impossible;
+    }
+    let is_others = |name: &[u8]| want.user_variable(name).is_none();
+    if !mariadb && have.user.iter().any(|(name, _)| is_others(name)) {
         return Fit::Impossible;
     }
     let schema = usize::from(needs_use(have, want));
@@ -188,8 +193,7 @@ fn after_names<'a>(want: &'a State, collation: &'a [u8], client: bool) -> Vec<&'
     left
 }
 
-/// A variable that nobody set has no type; setting it to NULL again leaves it one. MariaDB's is that of a binary string,
-/// MySQL's that of a text.
+/// A variable that nobody set has no type; setting it to NULL again leaves it that of a binary string.
 fn set_user_variables(
     have: &State,
     want: &State,

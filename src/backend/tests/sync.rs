@@ -46,9 +46,9 @@ fn set(name: &str, value: &[u8]) -> String {
 fn equal_states_need_nothing() {
     assert!(commands(&utf8(), &utf8(), false).is_empty());
     let state = Rc::new(utf8());
-    assert_eq!(fit(&state, &state.clone()), Fit::Exact);
+    assert_eq!(fit(&state, &state.clone(), true), Fit::Exact);
     assert_eq!(
-        fit(&state, &Rc::new(utf8())),
+        fit(&state, &Rc::new(utf8()), true),
         Fit::Exact,
         "also when they are not interned"
     );
@@ -67,7 +67,7 @@ fn a_schema_that_a_reset_kept_lacks_its_collation_until_it_is_used_again() {
     assert_eq!(commands(&crm, &shop, false), ["2 shop"]);
     assert_eq!(kept.with_schema(b"shop"), shop);
     assert_eq!(utf8().with_schema_after_reset(None), utf8());
-    assert_eq!(fit(&Rc::new(kept), &Rc::new(shop)), Fit::Sync(2));
+    assert_eq!(fit(&Rc::new(kept), &Rc::new(shop), true), Fit::Sync(2));
 }
 
 #[test]
@@ -78,13 +78,17 @@ fn a_schema_is_selected_by_init_db() {
         commands(&utf8().with_schema(b"other"), &want, false),
         ["2 shop"]
     );
-    assert_eq!(fit(&Rc::new(utf8()), &Rc::new(want)), Fit::Sync(1));
+    assert_eq!(fit(&Rc::new(utf8()), &Rc::new(want), true), Fit::Sync(1));
 }
 
 #[test]
 fn a_schema_cannot_be_unselected() {
     assert_eq!(
-        fit(&Rc::new(utf8().with_schema(b"shop")), &Rc::new(utf8())),
+        fit(
+            &Rc::new(utf8().with_schema(b"shop")),
+            &Rc::new(utf8()),
+            true
+        ),
         Fit::Impossible
     );
 }
@@ -92,7 +96,7 @@ fn a_schema_cannot_be_unselected() {
 #[test]
 fn a_character_set_that_is_not_named_cannot_be_guessed() {
     assert_eq!(
-        fit(&Rc::new(utf8()), &Rc::new(State::default())),
+        fit(&Rc::new(utf8()), &Rc::new(State::default()), true),
         Fit::Impossible
     );
 }
@@ -109,7 +113,7 @@ fn all_variables_go_in_one_statement_and_back_to_their_defaults() {
         "3 SET @@SESSION.autocommit='OFF',@@SESSION.sql_mode=DEFAULT,@@SESSION.wait_timeout=200";
     assert_eq!(commands(&have, &want, false), [expected]);
     assert_eq!(
-        fit(&Rc::new(have), &Rc::new(want.with_schema(b"d"))),
+        fit(&Rc::new(have), &Rc::new(want.with_schema(b"d")), true),
         Fit::Sync(2)
     );
 }
@@ -258,7 +262,12 @@ fn user_variables_are_set_and_those_of_others_look_as_never_set() {
         commands(&have, &want, false),
         ["3 SET @`gone`=/*M! _binary*/'',@`gone`=NULL,@`b`=NULL,@`new`=_utf8mb4 x'78'"]
     );
-    assert_eq!(fit(&Rc::new(have), &Rc::new(want)), Fit::Sync(1));
+    let (have, want) = (Rc::new(have), Rc::new(want));
+    assert_eq!(fit(&have, &want, true), Fit::Sync(1));
+    // MySQL cannot be told to forget the one that is gone
+    assert_eq!(fit(&have, &want, false), Fit::Impossible);
+    let more = Rc::new(with_user((*have).clone(), &[("new", "1")]));
+    assert_eq!(fit(&have, &more, false), Fit::Sync(1));
 }
 
 #[test]
