@@ -138,7 +138,7 @@ impl Relay<'_> {
             let selects = |c: &Change| matches!(c, Change::Schema(_));
             // that none is selected any more is told at once
             let selected = |c: &Change| matches!(c, Change::Schema(name) if !name.is_empty());
-            let schema_only = ok.changes.iter().all(selected);
+            let schema_only = !ok.changes.is_empty() && ok.changes.iter().all(selected);
             if self.filter.keeps_schema && schema_only && ok.changes.len() < changes.len() {
                 ok.changes.clear();
                 self.end.kept_schema = true;

@@ -1,3 +1,5 @@
+mod reports;
+
 use super::*;
 use crate::net::testing::run;
 use crate::wire::capabilities::{DEPRECATE_EOF, PROTOCOL_41, SESSION_TRACK};
