@@ -5,7 +5,7 @@ use crate::net;
 use crate::net::testing::run;
 use crate::relay::WHOLE_LIMIT;
 use crate::session::kill::kill_here;
-use crate::session::shared::Whom;
+use crate::session::shared::{Act, Whom};
 use crate::wire::auth::native;
 use crate::wire::packet::frame;
 use crate::wire::{command, error, status};
@@ -295,7 +295,7 @@ fn kill_ends_a_wait_for_a_connection() {
                 break row.id;
             }
         };
-        kill_here(&world.shared, &Whom::Id(victim), false, None).await;
+        kill_here(&world.shared, &Whom::Id(victim), Act::Kill, None).await;
         // the place that comes free is not used for the statement of a session that was ended
         drop(holder);
         assert_eq!(waiter.outcome().await, 1317);
