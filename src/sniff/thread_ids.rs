@@ -39,7 +39,8 @@ pub fn beside_connections(sql: &[u8], dialect: Dialect) -> Vec<Mention> {
                 }));
             }
             Kind::UserVariable if named && !into && !is_assigned(&lexer) => found.push(Mention {
-                at: token.start..token.end,
+                // with the @ before it
+                at: token.start.saturating_sub(1)..token.end,
                 what: Mentioned::Variable(bytes.to_ascii_lowercase()),
             }),
             _ => {}
