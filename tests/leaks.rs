@@ -526,6 +526,14 @@ fn statements_of_the_same_text_have_their_own_cursors_and_long_data() {
         .command(EXECUTE, &execute(a.id, 0, &[STRING], &[&[]]))
         .expect("answer");
     assert_eq!(long.sets[0].rows[0][2], 5);
+    // one that is prepared later takes nothing away either
+    let long = [&a.id.to_le_bytes()[..], &[0, 0], b"1234567"].concat();
+    client.send_command(LONG_DATA, &long).expect("sends");
+    client.prepare(sql);
+    let long = client
+        .command(EXECUTE, &execute(a.id, 0, &[STRING], &[&[]]))
+        .expect("answer");
+    assert_eq!(long.sets[0].rows[0][2], 7);
 }
 
 #[test]

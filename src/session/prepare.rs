@@ -115,8 +115,8 @@ impl Session {
         let typed = sniffed.effects.contains(sniff::Effects::USES_USER_VARIABLE);
         let token = self.shared.next_token();
         let mut key = key_of(text, &self.state, typed);
-        if !lease.tracking {
-            // what the state is now, only the connection knows
+        // what the state is now, only the connection knows; or the statement before would be closed with what is on it
+        if !lease.tracking || self.is_busy(key) {
             key = StatementKey(key.0.wrapping_add(u128::from(token)));
         }
         let here = Prepared {
@@ -146,6 +146,12 @@ impl Session {
             },
         );
         self.hold_statements();
+    }
+
+    /// A statement of the session has a cursor or long data on the connection under this key.
+    fn is_busy(&self, key: StatementKey) -> bool {
+        self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA)
+            && self.statements.busy().contains(&key)
     }
 
     /// 1041 if the connection's statements would take too much.
