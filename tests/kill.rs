@@ -311,6 +311,17 @@ fn a_clients_id_finds_its_statement_among_the_servers_connections() {
     let own = other.connection_id();
     let me = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id IN ({own}, 0)");
     assert_eq!(scalar(&mut other, &me), "1");
+    // an idle client's last server connection is its own until somebody else gets it
+    let mut idle = proxy.client_as("app2", "app2pw");
+    idle.query_drop("SELECT /* umpire:primary */ 1")
+        .expect("a row");
+    let asleep = format!(
+        "SELECT user FROM information_schema.processlist WHERE id = {}",
+        idle.connection_id()
+    );
+    wait_until("the idle client is listed", || {
+        rows(&mut other, &asleep) == [["app2"]]
+    });
     // columns keep their names, and numbers elsewhere their values
     let sql = format!("SELECT {id} FROM information_schema.processlist LIMIT 1");
     assert_eq!(scalar(&mut other, &sql), id.to_string());

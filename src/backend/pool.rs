@@ -98,6 +98,13 @@ impl Pool {
         Some(Lease::new(self, conn, true))
     }
 
+    /// See [`super::Pools::idle_thread`].
+    pub fn idle_thread(&self, id: u64, uses: u64) -> Option<u32> {
+        let idle = self.idle.borrow();
+        let conn = idle.iter().find(|c| c.id == id && c.uses == uses)?;
+        Some(conn.thread_id)
+    }
+
     /// Position of the idle connection that fits best, and whether it fits as it is.
     fn best(&self, want: &Want<'_>) -> Option<(usize, bool)> {
         let idle = self.idle.borrow();

@@ -132,6 +132,14 @@ impl Pools {
         self.pool(want.server, want.account).0.lease_again(id, uses)
     }
 
+    /// The server's own id of that connection, if it is idle and nobody has had it since.
+    pub fn idle_thread(&self, server: ServerId, id: u64, uses: u64) -> Option<u32> {
+        let home = self.0.homes.borrow().get(&server)?.clone();
+        let pools = home.pools.borrow();
+        let mut pools = pools.iter().filter_map(Weak::upgrade);
+        pools.find_map(|pool| pool.idle_thread(id, uses))
+    }
+
     /// `try_lease`, else a new connection within the budget, else wait for one to come back.
     pub async fn lease(&self, want: &Want<'_>, deadline: Instant) -> Result<Lease, LeaseError> {
         let pool = self.pool(want.server, want.account);

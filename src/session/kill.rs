@@ -313,7 +313,7 @@ fn number_in(answer: &scatter::Collected) -> u64 {
         .map_or(0, |number| number as u64)
 }
 
-/// Kills sessions of this worker, or looks for one. `user`: only if they are this user's; None: somebody asks who may.
+/// Kills sessions of this worker, or looks for the server connection that one uses or used last. `user`: only if they are this user's; None: somebody asks who may.
 pub async fn kill_here(
     shared: &Rc<Shared>,
     whom: &Whom,
@@ -363,7 +363,13 @@ async fn kill_entry(
 ) -> KillOutcome {
     if act == Act::Look {
         let used = entry.uses().first().map(|on| on.thread_id);
-        return used.map_or(KillOutcome::NoSuchThread, KillOutcome::Uses);
+        let idle = || {
+            let (server, id, uses) = entry.last_used.get()?;
+            shared.pools.idle_thread(server, id, uses)
+        };
+        return used
+            .or_else(idle)
+            .map_or(KillOutcome::NoSuchThread, KillOutcome::Uses);
     }
     if user.is_some_and(|u| u != &**entry.user.borrow()) {
         return KillOutcome::NotOwner;

@@ -357,6 +357,8 @@ impl Session {
                 id,
                 uses: lease.uses,
             });
+            let used = (lease.server.id, lease.id, lease.uses);
+            self.entry.last_used.set(Some(used));
             lease.after = After::Return;
             self.entry.on_server.set(None);
             return;

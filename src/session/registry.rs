@@ -84,6 +84,8 @@ pub struct Entry {
     pub in_transaction: Cell<bool>,
     pub pins: Cell<Pins>,
     pub on_server: Cell<Option<OnServer>>,
+    /// The server connection of the last turn: its server, id and uses then.
+    pub last_used: Cell<Option<(ServerId, u64, u64)>>,
     /// Those of a statement that runs on several servers at once.
     spread: Cell<Option<Box<[OnServer]>>>,
     pub turns: Cell<u64>,
@@ -284,6 +286,7 @@ impl Registry {
             in_transaction: Cell::new(false),
             pins: Cell::new(Pins::empty()),
             on_server: Cell::new(None),
+            last_used: Cell::new(None),
             spread: Cell::new(None),
             turns: Cell::new(0),
             tls: Cell::new(None),

@@ -36,7 +36,7 @@ pub enum KillOutcome {
     Killed(u64),
     NotOwner,
     NoSuchThread,
-    /// Nothing was to be killed: the server connection that the session uses now.
+    /// Nothing was to be killed: the server connection that the session uses, or used last and nobody has had since.
     Uses(u32),
 }
 

@@ -1,7 +1,7 @@
 //! Ids that clients were told, in statements about the servers' own connections.
 //!
 //! `information_schema.processlist` and its like have the ids of server connections. Beside them an id of a session means
-//! the server connection that it uses now; a session that uses none is not in those tables.
+//! the server connection that it uses, or used last if nobody has had that since; a session without one is not in those tables.
 use super::registry::FIRST_ID;
 use super::shared::{KillOutcome, Whom};
 use super::Session;
