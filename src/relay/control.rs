@@ -145,7 +145,7 @@ impl Relay<'_> {
             } else if changes.iter().any(selects) {
                 self.owed_schema = None;
             } else if !ok.changes.is_empty() {
-                ok.changes.extend(self.owed_schema.take());
+                ok.changes.extend(self.owed_schema.take().map(|owed| *owed));
             }
         }
         if ok.changes.is_empty() {
@@ -164,7 +164,7 @@ impl Relay<'_> {
         }
         if let Some(instead) = self.interrupted.take_if(|_| error.code == INTERRUPTED) {
             let bytes = self.reframe(packet, &instead.encode());
-            self.end.error = Some(instead);
+            self.end.error = Some(*instead);
             return Ok(Verdict::Replace(bytes));
         }
         self.end.error = Some(error);

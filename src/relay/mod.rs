@@ -93,13 +93,14 @@ pub struct Relay<'a> {
     pub client_capabilities: u64,
     pub filter: TrackFilter,
     /// A report that was kept before, for the first OK that tells the client something.
-    pub owed_schema: Option<Change>,
+    /// Boxed, as the next: rare, and a turn is small.
+    pub owed_schema: Option<Box<Change>>,
     /// Errors that, as the first packet, are kept back for the caller to decide on.
     pub hold_errors: &'a [u16],
     /// Replaces the statement id in the first packet of a COM_STMT_PREPARE reply.
     pub statement_id: Option<u32>,
     /// The statement was interrupted by the proxy: the client is told this instead of 1317.
-    pub interrupted: Option<reply::Err>,
+    pub interrupted: Option<Box<reply::Err>>,
     pub end: TurnEnd,
     tracker: Tracker,
     /// Received and not yet looked at.

@@ -56,7 +56,9 @@ impl Session {
         if relay.interrupted.is_some() {
             return false;
         }
-        relay.interrupted = Some(error::execution_time_exceeded(self.dialect.mariadb));
+        relay.interrupted = Some(Box::new(error::execution_time_exceeded(
+            self.dialect.mariadb,
+        )));
         kill_on_server(&self.shared, &self.entry, true).await;
         lease.socket.set_deadline(Some(net::now() + DRAIN_TIME));
         true

@@ -27,9 +27,9 @@ const LONGEST: usize = 4096;
 
 impl Session {
     /// What a server would tell the client with the next report of something else.
-    pub(super) fn owed_schema(&self) -> Option<Change> {
+    pub(super) fn owed_schema(&self) -> Option<Box<Change>> {
         let schema = self.state.schema.as_ref().filter(|_| self.owes_schema)?;
-        Some(Change::Schema(schema.to_vec()))
+        Some(Box::new(Change::Schema(schema.to_vec())))
     }
 
     /// After a reply. `owed`: still, of what was owed before.

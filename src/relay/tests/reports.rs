@@ -48,7 +48,7 @@ fn a_schema_that_is_kept_is_told_with_what_is_reported_next() {
             server_end.send(Buf::from_vec(packets(&[&ok.encode(CAPS)])));
             let mut relay = Relay::new(&server, Some(&client), command::QUERY, CAPS);
             relay.filter.keeps_schema = true;
-            relay.owed_schema = owed.then_some(schema);
+            relay.owed_schema = owed.then(|| Box::new(schema));
             assert!(matches!(relay.run().await, Ok(Progress::Done)));
             let got = client_end
                 .recv()
