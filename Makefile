@@ -9,13 +9,13 @@ SESSIONS ?= 10000
 # Of `make judge`, on each kind of server
 STATEMENTS ?= 100000
 
-.PHONY: help build drivers test check unit soak differential judge test-direct demo demo-sharding bench bench-build compat instructions turn flamegraph acceptance fuzz asan deny servers clean
+.PHONY: help build drivers test check unit soak differential judge test-direct demo demo-sharding bench bench-build profile compat instructions turn flamegraph acceptance fuzz asan deny servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
-build:           ## the release binary, target/release/umpire
-	$(CARGO) build --release --locked
+build:           ## the release binary, target/release/umpire, laid out by the profile in perf/
+	RUSTFLAGS="$$RUSTFLAGS $$(perf/flags.sh)" $(CARGO) build --release --locked
 
 test: servers check    ## format, lints and all tests, with real servers; every fuzz target for FUZZ_SECONDS beside them
 	@rm -f $${CARGO_TARGET_DIR:-target}/tmp/skipped.log
@@ -49,11 +49,14 @@ demo: servers    ## from nothing to a proxy in front of a primary and two replic
 demo-sharding: servers    ## from nothing to a table over four shards: created, filled, explained, reported
 	@demo/sharding.sh
 
+profile: servers bench-build   ## perf/umpire.profdata anew, by which `build` lays out the binary; for when a statement's way has changed
+	perf/profile.sh $(ARGS)
+
 bench: servers bench-build   ## side by side with HAProxy and the other proxies that are installed; ARGS="--help" says more
 	python3 loadtest/bench.py $(ARGS)
 
 bench-build: build     ## the load generator, target/release/examples/loadgen
-	$(CARGO) build --release --locked --example loadgen
+	RUSTFLAGS="$$RUSTFLAGS $$(perf/flags.sh)" $(CARGO) build --release --locked --example loadgen
 
 instructions:    ## instructions of each stage of a turn (callgrind) against perf/ceilings.txt
 	perf/callgrind.sh $(ARGS)

@@ -39,7 +39,7 @@ umpire=${UMPIRE:-}
 if [ -z "$umpire" ]; then
   say "building umpire (release; a few minutes the first time)"
   command -v cargo >/dev/null || { echo "cargo is missing: install a Rust toolchain (https://rustup.rs)" >&2; exit 1; }
-  cargo build --release --locked
+  make --silent build
   umpire=${CARGO_TARGET_DIR:-target}/release/umpire
 fi
 base=$(free_base)
