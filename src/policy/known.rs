@@ -106,7 +106,7 @@ impl Known {
 
 /// See [`judge`]: what other texts are judged as, too.
 fn is_read_one_way(sql: &[u8], dialect: Dialect) -> bool {
-    !sniff::has_versions(sql) && !(dialect.ambiguous_bytes && !sql.is_ascii())
+    (sql.is_ascii() || !dialect.ambiguous_bytes) && !sniff::has_versions(sql)
 }
 
 /// The same text has a place for each user and schema.

@@ -99,7 +99,7 @@ impl WallClock {
     pub fn micros_at(&self, now: Instant) -> u64 {
         let (asked, micros) = self.0.get();
         match now.checked_duration_since(asked) {
-            Some(since) if since < AGAIN => micros + u64::from(since.subsec_nanos() / 1000),
+            Some(since) if since < AGAIN => micros + u64::from(since.subsec_micros()),
             _ => self.ask(),
         }
     }
