@@ -146,6 +146,13 @@ fn a_pin_ends_with_the_last_thing_of_its_kind_on_mysql() {
     let proxy = ProxyConfig::for_ports(ports).start();
     proxy.wait_for_readers(&[2]);
     follow_all(&proxy);
+    // which is not reported, and not read so far behind
+    let large = format!("SELECT LENGTH('{}'), @a := 77", "x".repeat(400_000));
+    let mut client = RawClient::connect(proxy.port);
+    assert_eq!(client.query(&large).expect("connected").error, None);
+    assert!(!pins(&proxy, client.hello.connection_id).is_empty());
+    let kept = client.query("SELECT @a").expect("connected");
+    assert_eq!(kept.value().as_deref(), Some("77"));
 }
 
 #[test]

@@ -178,13 +178,16 @@ impl Session {
     }
 
     /// Text that was not read to its end: further statements show in the reply's results, all session state but user
-    /// locks in the server's tracking.
+    /// locks in the server's tracking. Not on MySQL what `@a := 1` in a query assigns.
     fn note_unread(&mut self, end: &TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
         if !sniffed.effects.contains(Effects::UNREAD) {
             return;
         }
         if end.several {
             self.pins |= Pins::UNKNOWN_STATE;
+        }
+        if !self.dialect.mariadb && sniffed.verb.is_query() {
+            self.pins |= Pins::USER_VARIABLE;
         }
         if end.mentions_lock || LockWord::of(sql) {
             self.pins |= Pins::GET_LOCK;
