@@ -145,13 +145,25 @@ impl Session {
 /// Statements that select no schema and call nothing that does.
 pub(super) fn keeps_schema(sniffed: &Sniffed) -> bool {
     let other = Effects::MULTI_STATEMENT | Effects::UNREAD | Effects::USE | Effects::CALL;
-    let calls_nothing = match sniffed.verb {
-        Verb::Begin | Verb::Start | Verb::Commit | Verb::Rollback | Verb::Set => true,
-        Verb::Savepoint | Verb::Release | Verb::Prepare | Verb::Deallocate => true,
-        Verb::Lock | Verb::Unlock | Verb::Xa | Verb::Handler => true,
-        Verb::Create | Verb::Drop => true,
-        _ => false,
-    };
+    use Verb::*;
+    let calls_nothing = matches!(
+        sniffed.verb,
+        Begin
+            | Start
+            | Commit
+            | Rollback
+            | Set
+            | Savepoint
+            | Release
+            | Prepare
+            | Deallocate
+            | Lock
+            | Unlock
+            | Xa
+            | Handler
+            | Create
+            | Drop
+    );
     calls_nothing && !sniffed.effects.intersects(other)
 }
 
