@@ -7,13 +7,19 @@
     reason = "tests block"
 )]
 
+#[path = "sharding/chaos.rs"]
+mod chaos;
 mod common;
 #[path = "sharding/generate.rs"]
 mod generate;
+#[path = "sharding/large.rs"]
+mod large;
 #[path = "sharding/odd.rs"]
 mod odd;
 #[path = "sharding/one.rs"]
 mod one;
+#[path = "sharding/placed.rs"]
+mod placed;
 #[path = "sharding/tpc.rs"]
 mod tpc;
 #[path = "sharding/tpch.rs"]

@@ -19,6 +19,7 @@
 //! | `ddl.rs` | CREATE, ALTER, DROP, TRUNCATE TABLE, CREATE and DROP INDEX |
 //! | `edit.rs` | the parts' text: the client's with a few spans replaced |
 //! | `planner.rs` | the phases put together |
+//! | `unread.rs` | statements that are not parsed |
 //! | `cache.rs`, `template.rs`, `seen.rs` | plans of one shard, kept by the statement's words without its literals |
 //! | `known.rs`, `key_at.rs`, `part_text.rs` | the same of statements that are known without being read |
 //! | `remedy.rs` | statements that no server could run for all |
@@ -56,6 +57,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unread;
 mod why;
 mod write;
 

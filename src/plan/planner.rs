@@ -1,17 +1,13 @@
 //! One statement → its plan: read, bind, locate, split.
 use super::ast::{Facts, Statement};
-use super::bind::{shown, Bound, Place, Stop};
-use super::catalogue;
-use super::ddl;
+use super::bind::{Bound, Place, Stop};
 use super::edit::{Edit, NewName};
-use super::explained;
 use super::locate::{locate, Located};
 use super::mention;
-use super::parse::{parse, Unread};
-use super::remedy;
+use super::parse::parse;
 use super::request::{Planned, Request};
-use super::show;
 use super::types::{Answer, Fanout, Part, Plan, Refusal};
+use super::unread;
 use crate::topology::shards::Shard;
 
 /// Plans one statement.
@@ -29,11 +25,14 @@ pub(super) fn plan_noting(
 ) -> Result<Planned, Refusal> {
     match mention::verb(request).as_str() {
         "SELECT" | "WITH" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" => {}
-        verb => return other(request, verb),
+        verb => return unread::other(request, verb),
+    }
+    if request.sql.len() > unread::LONGEST {
+        return unread::too_long(request);
     }
     let parsed = match parse(request.sql, request.dialect) {
         Ok(parsed) => parsed,
-        Err(unread) => return unread_statement(request, unread),
+        Err(why) => return unread::statement(request, why),
     };
     let mut bound = Bound::new(request, &parsed)?;
     match bound.catalogue() {
@@ -49,102 +48,6 @@ pub(super) fn plan_noting(
         Err(Stop::Answer(planned)) => Ok(*planned),
         Err(Stop::Refused(refusal)) => Err(refusal),
     }
-}
-
-/// Statements that are not parsed: those that name only whole tables pass through.
-fn other(request: &Request<'_>, verb: &str) -> Result<Planned, Refusal> {
-    if let Some(planned) = catalogue::listed(request)? {
-        return Ok(planned);
-    }
-    if let Some(plan) = show::plan(request)? {
-        return Ok(Planned::Plan(plan));
-    }
-    if matches!(verb, "EXPLAIN" | "DESCRIBE" | "DESC" | "ANALYZE") {
-        if let Some(planned) = explained::plan(request)? {
-            return Ok(planned);
-        }
-    }
-    let places = mention::places(request)?;
-    if let Some(shown) = ruled(request, &places) {
-        if let Some(planned) = ddl::plan(request)? {
-            return Ok(planned);
-        }
-        return Err(remedy::refusal(request, verb, &shown));
-    }
-    if matches!(verb, "PREPARE" | "EXECUTE") {
-        let message = format!(
-            "{verb} of a text that may name a sharded table: use the protocol's prepared statements instead (your \
-             connector's prepare call)"
-        );
-        return Err(Refusal::new(message));
-    }
-    if !matches!(verb, "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN") {
-        catalogue::check_unread(request, verb)?;
-    }
-    if verb == "USE" {
-        let name = mention::last_name(request);
-        let group = name.and_then(|name| request.map.database(&name));
-        return Ok(Planned::Whole {
-            group: group.unwrap_or(request.home),
-        });
-    }
-    Ok(Planned::Whole {
-        group: one_group(request, &places)?,
-    })
-}
-
-/// What the parser does not understand may still pass through to one server, if no sharded table can be in it.
-fn unread_statement(request: &Request<'_>, unread: Unread) -> Result<Planned, Refusal> {
-    let places = mention::places(request)?;
-    let Some(shown) = ruled(request, &places) else {
-        catalogue::check_unread(request, &mention::verb(request))?;
-        return Ok(Planned::Whole {
-            group: one_group(request, &places)?,
-        });
-    };
-    let near = request.sql.get(unread.at..).unwrap_or_default();
-    let near: String = String::from_utf8_lossy(near).chars().take(40).collect();
-    Err(Refusal {
-        code: 1235,
-        state: *b"42000",
-        message: format!(
-            "{shown}; this statement is not understood: expected {} near '{near}'; write it in another way",
-            unread.expected
-        ),
-    })
-}
-
-/// A sharded or broadcast table among these.
-fn ruled(request: &Request<'_>, places: &[Place]) -> Option<String> {
-    places.iter().find_map(|place| match place {
-        Place::Group(_) => None,
-        Place::Broadcast(at) | Place::Sharded(at) => request.map.table(*at).map(shown),
-    })
-}
-
-/// The one group of whole tables; names that are not known to be tables do not count.
-fn one_group(request: &Request<'_>, places: &[Place]) -> Result<usize, Refusal> {
-    let default = request
-        .schema
-        .and_then(|schema| request.map.database(schema));
-    let mut groups = places.iter().filter_map(|place| match place {
-        Place::Group(group) => Some(*group),
-        _ => None,
-    });
-    let Some(first) = groups.next() else {
-        return Ok(default.unwrap_or(request.home));
-    };
-    if groups.all(|group| group == first) {
-        return Ok(first);
-    }
-    Err(several_groups())
-}
-
-fn several_groups() -> Refusal {
-    Refusal::new(
-        "the statement names tables that are on several groups: only SELECT can put them together; split it into one \
-         statement a group",
-    )
 }
 
 impl Bound<'_> {
@@ -181,7 +84,7 @@ impl Bound<'_> {
             Some(query) if !self.prepares() => {
                 Ok(Planned::Plan(self.gather(query, &locate(self))?))
             }
-            _ => Err(several_groups().into()),
+            _ => Err(unread::several_groups().into()),
         }
     }
 

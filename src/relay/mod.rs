@@ -19,6 +19,7 @@ use crate::wire::tracker::{Control, Step, Tracker};
 use crate::wire::Malformed;
 use std::future::poll_fn;
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 /// What a finished reply told about the session.
@@ -81,6 +82,23 @@ pub enum Progress {
 /// receive is taken off and put on again) is no less than copying.
 const LONG: usize = 128 << 10;
 
+/// Looks at the beginning of a reply before anything of it is passed on; may change what its packets hold.
+pub trait Heading {
+    /// `reply`: what is here of it.
+    fn head(&self, reply: &[u8]) -> Head;
+}
+
+/// What is to be done with the beginning of a reply.
+pub enum Head {
+    /// Too little of it is here to say.
+    NeedMore,
+    AsIs,
+    Instead(Buf),
+}
+
+/// A reply's beginning is waited for up to so many bytes: the definitions of 4096 columns, with long names.
+const LONGEST_HEAD: usize = 2 << 20;
+
 /// One reply on its way. Per turn.
 pub struct Relay<'a> {
     pub server: &'a Socket,
@@ -99,6 +117,7 @@ pub struct Relay<'a> {
     pub hold_errors: &'a [u16],
     /// Replaces the statement id in the first packet of a COM_STMT_PREPARE reply.
     pub statement_id: Option<u32>,
+    pub head: Option<Rc<dyn Heading>>,
     /// The statement was interrupted by the proxy: the client is told this instead of 1317.
     pub interrupted: Option<Box<reply::Err>>,
     pub end: TurnEnd,
@@ -126,6 +145,7 @@ impl<'a> Relay<'a> {
             owed_schema: None,
             hold_errors: &[],
             statement_id: None,
+            head: None,
             interrupted: None,
             end: TurnEnd::default(),
             tracker: Tracker::new(command, server_capabilities),
@@ -143,7 +163,7 @@ impl<'a> Relay<'a> {
 
     async fn pass_on(&mut self) -> Result<Progress, Broken> {
         loop {
-            if let Some(buf) = self.pending.take() {
+            if let Some(buf) = self.pending.take().and_then(|buf| self.begin(buf)) {
                 let progress = self.walk(buf)?;
                 self.end.rows = self.tracker.rows();
                 if let Some(progress) = progress {
@@ -161,6 +181,24 @@ impl<'a> Relay<'a> {
                 None => buf,
                 Some(first) => join(&first, &buf),
             });
+        }
+    }
+
+    /// The reply's beginning as it is to be passed on; None: more of it is needed.
+    #[inline]
+    fn begin(&mut self, buf: Buf) -> Option<Buf> {
+        let Some(head) = self.head.take() else {
+            return Some(buf);
+        };
+        match head.head(&buf) {
+            Head::AsIs => Some(buf),
+            Head::Instead(other) => Some(other),
+            Head::NeedMore if buf.len() >= LONGEST_HEAD => Some(buf),
+            Head::NeedMore => {
+                self.head = Some(head);
+                self.pending = Some(buf);
+                None
+            }
         }
     }
 

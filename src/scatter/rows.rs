@@ -31,6 +31,8 @@ pub struct Rows<'a> {
     pub capabilities: u64,
     /// For the EOF behind the columns.
     pub status: u16,
+    /// Gives the first part's columns the names that the client gets.
+    pub named: &'a dyn Fn(&mut Column),
 }
 
 /// What is known when the client has its last row.
@@ -203,6 +205,8 @@ fn head(merger: &Merger, of: &Rows<'_>, out: &mut Output<'_>) {
     let flagged = of.capabilities & FLAGGED != 0;
     out.packet(&encode_count(columns.len(), flagged));
     for column in columns {
+        let mut column = column.clone();
+        (of.named)(&mut column);
         out.packet(&column.encode(of.capabilities));
     }
     if of.capabilities & DEPRECATE_EOF == 0 {

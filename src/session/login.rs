@@ -450,9 +450,10 @@ pub fn host_of(peer: &Peer) -> String {
 
 fn offered_capabilities(greeting: &Greeting, tls: bool, sharding: bool) -> u64 {
     let own = if tls { SSL } else { 0 };
-    // merging needs the columns of every result
+    // merging needs the columns of every result; rows of a bulk EXECUTE may belong to several shards, and drivers that are
+    // not offered it execute row by row
     let kept_out = if sharding {
-        OPTIONAL_RESULTSET_METADATA
+        OPTIONAL_RESULTSET_METADATA | MARIADB_STMT_BULK_OPERATIONS
     } else {
         0
     };

@@ -20,14 +20,7 @@ impl Session {
             return Ok(());
         };
         if statement.sharded {
-            let what = "long data cannot go to sharded tables: bind the value with the EXECUTE";
-            statement.failed = Some(error::own(what));
-            // the next command begins behind it
-            return if command.is_whole() {
-                Ok(())
-            } else {
-                Err(End::Told)
-            };
+            return self.keep_long_data(command, id).await;
         }
         // the session may write before it executes: never on a replica
         let sniffed = Sniffed {
@@ -51,6 +44,42 @@ impl Session {
         if let Some(statement) = self.statements.get(id) {
             statement.failed = Some(failed);
         }
+        Ok(())
+    }
+
+    /// Of a statement whose EXECUTE is planned: which servers the value goes to is known only then.
+    async fn keep_long_data(&mut self, mut command: Command, id: u32) -> Result<(), End> {
+        if command.continued {
+            // nothing may be answered, and what follows is no command
+            return Err(End::Told);
+        }
+        if !command.is_whole() {
+            let read = self.inbox.read_rest(&self.client, &mut command).await;
+            if !matches!(read, Ok(true)) {
+                return Err(End::ClientGone);
+            }
+        }
+        let kept = self.may_keep_statement(command.bytes.len());
+        let Some(statement) = self.statements.get(id) else {
+            return Ok(());
+        };
+        if statement.failed.is_some() {
+            return Ok(());
+        }
+        let part = match command.body().get(4..).and_then(|b| b.split_first_chunk()) {
+            Some((at, data)) if u16::from_le_bytes(*at) < statement.parameters => {
+                Ok((u16::from_le_bytes(*at), data))
+            }
+            _ => Err(error::wrong_arguments("mysqld_stmt_send_long_data")),
+        };
+        match kept.and(part) {
+            Ok((parameter, data)) => self.statements.add_long_data(id, parameter, data),
+            Err(error) => {
+                statement.failed = Some(error);
+                self.statements.take_long_data(id);
+            }
+        }
+        self.hold_statements();
         Ok(())
     }
 

@@ -124,6 +124,8 @@ pub struct Session {
     idle_timeout: Duration,
     /// Of [`Session::state`]: see [`crate::plan::Request`].
     zero_generates: bool,
+    /// The running statement has one shard's text.
+    names_shards: bool,
     /// Seats at other groups than the user's own.
     sharded: Option<Box<sharded::Sharded>>,
     /// The library that the client has selected.
@@ -304,6 +306,7 @@ impl Session {
             pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
             zero_generates: true,
+            names_shards: false,
             sharded: None,
             library: None,
             scratch: Vec::new(),

@@ -142,6 +142,8 @@ impl Session {
                 dialect: self.dialect,
                 passed,
                 about: None,
+                long: None,
+                ruled: self.group.epoch(),
                 sharded: false,
             },
         );
@@ -154,15 +156,15 @@ impl Session {
             && self.statements.busy().contains(&key)
     }
 
-    /// 1041 if the connection's statements would take too much.
-    fn may_keep_statement(&self, text: usize) -> Result<(), reply::Err> {
+    /// 1041 if the connection's statements, and the long data for them, would take too much. `text`: bytes more.
+    pub(super) fn may_keep_statement(&self, text: usize) -> Result<(), reply::Err> {
         let limit = self.shared.snapshot().proxy.memory.connection;
         if self.statements.bytes() + cost(text, 0) <= limit {
             return Ok(());
         }
         Err(error::out_of_memory(&format!(
-            "the prepared statements of this connection take more than {limit} bytes \
-             (connection_memory_bytes): close some"
+            "the prepared statements of this connection and their long data take more than {limit} bytes \
+             (connection_memory_bytes): close some, or send less"
         )))
     }
 
@@ -194,6 +196,8 @@ impl Session {
 
     pub(super) async fn reset_statement(&mut self, command: Command) -> Result<(), End> {
         let id = statement_id(&command).map(|id| self.statements.resolve(id));
+        self.statements.take_long_data(id.unwrap_or(0));
+        self.hold_statements();
         let Some(statement) = id.and_then(|id| self.statements.get(id)) else {
             let error = self.unknown_statement(id.unwrap_or(0), "mysqld_stmt_reset");
             self.tell(&error);

@@ -23,6 +23,9 @@ impl Session {
         if !command.is_whole() && !self.user.policies.is_empty() {
             command = Box::pin(self.read_for_policies(command, text_at)).await?;
         }
+        if !command.is_whole() && self.shards() {
+            command = Box::pin(self.read_for_rules(command)).await?;
+        }
         let sql = command.body().get(text_at..).unwrap_or_default();
         let whole = command.is_whole();
         let (sniffed, text) = self.shared.memo.borrow_mut().know(sql, whole, self.dialect);
@@ -71,11 +74,6 @@ impl Session {
                 Way::Visit(there, own) => {
                     visit = Some(there);
                     command = own.unwrap_or(command);
-                }
-                Way::Dispatch(_) if !command.is_whole() => {
-                    let what =
-                        "a statement of more than 256 KiB cannot use sharded tables: split it";
-                    return Err(self.tell_and_end(&error::own(what)));
                 }
                 Way::Dispatch(planned) => {
                     return Box::pin(self.dispatch(command, sniffed, text_at, *planned)).await;

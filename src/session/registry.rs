@@ -1,11 +1,12 @@
 //! The sessions of one worker, for SHOW SESSIONS, KILL and draining.
 use super::pins::Pins;
+use super::sharded::OwnNames;
 use crate::backend::Account;
 use crate::net::{Aborter, Peer, TlsInfo};
 use crate::observe::SessionInfo;
 use crate::topology::ServerId;
 use ahash::AHashMap;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -100,6 +101,8 @@ pub struct Entry {
     /// It was told to give up what it holds.
     evicted: Cell<Option<(Eviction, Instant)>>,
     waker: RefCell<Option<Waker>>,
+    /// For the session itself, which has no room for what few sessions need.
+    pub own_names: OnceCell<Rc<OwnNames>>,
 }
 
 impl Entry {
@@ -296,6 +299,7 @@ impl Registry {
             interrupted: Cell::new(false),
             evicted: Cell::new(None),
             waker: RefCell::new(None),
+            own_names: OnceCell::new(),
         });
         entries.insert(id, entry.clone());
         entry

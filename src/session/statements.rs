@@ -3,6 +3,7 @@ use super::pins::Pins;
 use crate::backend::{State, StatementKey};
 use crate::policy::Passed;
 use crate::sniff::{About, Dialect, Sniffed};
+use crate::wire::prepare::LongData;
 use crate::wire::reply;
 use ahash::AHashMap;
 use sha2::{Digest, Sha256};
@@ -36,11 +37,22 @@ pub struct Statement {
     pub passed: Passed,
     /// Known once it was executed where anything is noted of statements.
     pub about: Option<About>,
+    /// Long data since the last EXECUTE, of a statement that is planned.
+    pub long: Option<Box<LongData>>,
+    /// Rules were last asked in this epoch of the topology.
+    pub ruled: u64,
     /// Planned at each EXECUTE.
     pub sharded: bool,
 }
 
 impl Statement {
+    /// Bytes of its long data.
+    fn long_bytes(&self) -> usize {
+        const PLACE: usize = 64;
+        let long = self.long.as_deref();
+        long.map_or(0, |long| long.values().map(|data| PLACE + data.len()).sum())
+    }
+
     /// What of it is on the session's connection.
     pub fn pins(&self) -> Pins {
         let mut pins = Pins::empty();
@@ -95,8 +107,31 @@ impl Statements {
     }
 
     fn forget(&mut self, statement: &Statement) {
-        let cost = cost(statement.text.len(), statement.parameters);
+        let cost = cost(statement.text.len(), statement.parameters) + statement.long_bytes();
         self.bytes = self.bytes.saturating_sub(cost as u32);
+    }
+
+    /// More of a parameter's value, for a statement that is planned.
+    pub fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
+        if let Some(statement) = self.by_id.get_mut(&id) {
+            let before = statement.long_bytes();
+            let long = statement.long.get_or_insert_default();
+            long.entry(parameter).or_default().extend_from_slice(data);
+            let grown = statement.long_bytes() - before;
+            self.bytes = self.bytes.saturating_add(grown as u32);
+        }
+    }
+
+    /// An EXECUTE uses them, or nobody will.
+    pub fn take_long_data(&mut self, id: u32) -> LongData {
+        let Some(statement) = self.by_id.get_mut(&id) else {
+            return LongData::new();
+        };
+        self.bytes = self.bytes.saturating_sub(statement.long_bytes() as u32);
+        statement
+            .long
+            .take()
+            .map_or_else(LongData::new, |long| *long)
     }
 
     pub fn resolve(&self, id: u32) -> u32 {

@@ -166,6 +166,7 @@ impl Session {
         attempt: &mut Attempt,
     ) -> Result<Ran, End> {
         let high_water = self.shared.snapshot().proxy.high_water;
+        let head = self.own_names(lease.capabilities);
         let mut relay = Relay::new(
             &lease.socket,
             Some(&self.client),
@@ -181,6 +182,7 @@ impl Session {
             bare_flag: !self.dialect.mariadb,
         };
         relay.owed_schema = self.owed_schema();
+        relay.head = head;
         let read_only_transaction = lease.guarded && self.pins.contains(Pins::TRANSACTION);
         let heals = out.heals || read_only_transaction;
         relay.hold_errors = match (heals, out.read && out.is_whole()) {

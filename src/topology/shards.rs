@@ -23,6 +23,8 @@ pub struct ShardMap {
     /// Schema and name, in lower case → place in `tables`.
     by_name: HashMap<(String, String), usize, ahash::RandomState>,
     filter: Filter,
+    /// Table of a shard → its group and schema and the place in `tables`, where the names differ.
+    renamed: HashMap<String, Vec<(usize, String, usize)>, ahash::RandomState>,
 }
 
 /// One table with a rule.
@@ -94,6 +96,15 @@ impl ShardMap {
         self.rules.push(table.clone());
         self.filter.add(&table.name);
         self.filter.add(CATALOGUE);
+        for copy in kind.copies() {
+            if (&copy.schema, &copy.table) != (&table.schema, &table.name) {
+                let place = (copy.group, copy.schema.clone(), self.tables.len());
+                self.renamed
+                    .entry(copy.table.clone())
+                    .or_default()
+                    .push(place);
+            }
+        }
         let folded = (table.schema.to_lowercase(), table.name.to_lowercase());
         self.by_name.insert(folded, self.tables.len());
         self.tables.push(Table {
@@ -141,6 +152,14 @@ impl ShardMap {
         self.tables.get(at)
     }
 
+    /// The table of which a group has a shard or copy under this name, if its own is another one.
+    pub fn renamed(&self, group: usize, schema: &[u8], table: &[u8]) -> Option<&Table> {
+        let places = self.renamed.get(std::str::from_utf8(table).ok()?)?;
+        let here =
+            |place: &&(usize, String, usize)| place.0 == group && place.1.as_bytes() == schema;
+        self.tables.get(places.iter().find(here)?.2)
+    }
+
     /// As configured or kept, in the order of [`ShardMap::tables`].
     pub fn rules(&self) -> &[config::Table] {
         &self.rules
@@ -157,6 +176,17 @@ impl ShardMap {
     /// In the order of the configuration.
     pub fn tables(&self) -> &[Table] {
         &self.tables
+    }
+}
+
+impl Kind {
+    /// Its shards or copies.
+    pub fn copies(&self) -> &[Shard] {
+        match self {
+            Kind::Placed(_) => &[],
+            Kind::Broadcast(copies) => copies,
+            Kind::Sharded(sharding) => &sharding.shards,
+        }
     }
 }
 

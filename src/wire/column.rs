@@ -25,6 +25,7 @@ pub mod kind {
     pub const NEWDECIMAL: u8 = 0xf6;
     /// From here on: BLOBs of all sizes, VAR_STRING, STRING.
     pub const TINY_BLOB: u8 = 0xf9;
+    pub const BLOB: u8 = 0xfc;
     pub const STRING: u8 = 0xfe;
 }
 

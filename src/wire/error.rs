@@ -131,7 +131,12 @@ pub fn packet_too_large() -> Err {
 
 /// 1210: EXECUTE of a statement whose parameter types were never sent
 pub fn types_never_sent() -> Err {
-    error(1210, b"HY000", "Incorrect arguments to mysqld_stmt_execute")
+    wrong_arguments("mysqld_stmt_execute")
+}
+
+/// 1210
+pub fn wrong_arguments(function: &str) -> Err {
+    error(1210, b"HY000", format!("Incorrect arguments to {function}"))
 }
 
 /// 1835

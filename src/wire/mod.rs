@@ -18,6 +18,7 @@ pub mod packet;
 pub mod prepare;
 pub mod proxy_protocol;
 pub mod query;
+pub mod renamed;
 pub mod reply;
 pub mod resultset;
 pub mod row;

@@ -121,7 +121,7 @@ fn renames(mut world: World) {
         Vec::<Vec<String>>::new()
     );
 
-    // T104: a server dies; what it has is named and missing, and only that runs later
+    // a server dies; what it has is named and missing, and only that runs later
     client
         .query_drop(format!("{RULE} CREATE TABLE orders {COLUMNS}"))
         .expect("created");

@@ -93,7 +93,7 @@ fn fill(world: &World) {
 }
 
 /// What is wrong with the answers to one statement.
-fn wrong(umpire: &mut Conn, direct: &mut Conn, sql: &str, prepared: bool) -> Option<String> {
+pub fn wrong(umpire: &mut Conn, direct: &mut Conn, sql: &str, prepared: bool) -> Option<String> {
     let case = case(sql);
     let values: Option<&[mysql::Value]> = if prepared { Some(&[]) } else { None };
     let ours = fold(run(umpire, &case, values), &case);

@@ -17,7 +17,7 @@ fn filled(more: &str) -> World {
     world
 }
 
-/// Names, tables and types of the columns, the rows, or the error's code; what a client can see of an OK.
+/// Schemas, tables, names and types of the columns, the rows, or the error's code; what a client can see of an OK.
 fn outcome(conn: &mut Conn, sql: &str, values: Option<&[Value]>) -> String {
     fn seen<P: mysql::prelude::Protocol>(
         result: mysql::Result<mysql::QueryResult<'_, '_, '_, P>>,
@@ -26,7 +26,9 @@ fn outcome(conn: &mut Conn, sql: &str, values: Option<&[Value]>) -> String {
         let mut out = String::new();
         for column in result.columns().as_ref() {
             out += &format!(
-                "{}.{} {} {:?} {:?}; ",
+                "{}.{}.{} {} {} {:?} {:?}; ",
+                column.schema_str(),
+                column.org_table_str(),
                 column.table_str(),
                 column.name_str(),
                 column.org_name_str(),

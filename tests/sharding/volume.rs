@@ -6,7 +6,7 @@ use mysql::prelude::Queryable;
 use std::process::Command;
 
 /// Four shards by the remainder of `id`, in this schema.
-fn by_remainder(table: &str) -> String {
+pub fn by_remainder(table: &str) -> String {
     let name = table.rsplit('.').next().unwrap_or(table);
     let shards: Vec<String> = (0..4)
         .map(|at| {

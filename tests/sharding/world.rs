@@ -74,8 +74,13 @@ impl World {
 
     /// As [`World::mysql`], with further sections of the configuration.
     pub fn mysql_with(more: &str) -> Option<World> {
+        World::mysql_set_up("", more)
+    }
+
+    /// As [`World::set_up`].
+    pub fn mysql_set_up(proxy: &str, more: &str) -> Option<World> {
         let servers = MysqlPair::apart(SERVERS)?;
-        Some(World::on(Servers::MySql(servers), "", more))
+        Some(World::on(Servers::MySql(servers), proxy, more))
     }
 
     fn on(servers: Servers, proxy: &str, more: &str) -> World {
@@ -109,6 +114,18 @@ impl World {
         self.proxy.signal("KILL");
         common::wait_until("the proxy is dead", || !self.proxy.is_alive());
         self.proxy = self.config.start();
+    }
+
+    /// Further sections of the configuration, by a reload.
+    pub fn add(&mut self, more: &str) {
+        self.config.more.push_str(more);
+        self.proxy.write_config(&self.config);
+        self.proxy.reload();
+    }
+
+    /// The port of the plain server.
+    pub fn direct_port(&self) -> u16 {
+        self.servers.port(PLAIN)
     }
 
     /// SIGKILL to the server of a group.

@@ -18,6 +18,22 @@ use std::rc::Rc;
 pub(super) const QUESTIONS: usize = 64;
 
 impl Session {
+    /// Reads a statement to its end: a table with a rule may be named anywhere in it.
+    pub(in crate::session) async fn read_for_rules(
+        &mut self,
+        mut command: Command,
+    ) -> Result<Command, End> {
+        if command.continued {
+            let what = "a statement of 16 MiB or more cannot be looked through for tables with rules: split it, or send \
+                        large values as parameters of a prepared statement";
+            return Err(self.tell_and_end(&error::own(what)));
+        }
+        match self.inbox.read_rest(&self.client, &mut command).await {
+            Ok(true) => Ok(command),
+            Ok(false) | Err(_) => Err(End::ClientGone),
+        }
+    }
+
     /// Whether the planner has to be asked, or other seats have a part in it. Cheap: one pass over the text.
     pub(in crate::session) fn may_leave_home(&self, sniffed: &Sniffed, sql: &[u8]) -> bool {
         let schema = self.state.schema.as_deref();
@@ -252,6 +268,7 @@ impl Session {
     async fn run_single(&mut self, part: &Part, sniffed: Sniffed) -> Result<(), Told> {
         let name = self.group_name(part.group)?;
         self.watch_shards(std::slice::from_ref(part));
+        self.names_shards = true;
         let command = self.command_for(part);
         let text_at = self.text_offset();
         self.run_elsewhere(command, sniffed, text_at, name).await

@@ -1,13 +1,15 @@
 //! One statement on several shards at once.
 use super::interrupt::servers_of;
+use super::names::rename_column;
 use super::prepared::Binding;
-use super::reply::Told;
+use super::reply::{lost, Told};
 use super::used::Used;
 use super::{Last, Session};
 use crate::plan::{Answer, Fanout, Part};
 use crate::scatter::{Branch, BranchEnd, Counting, Failure, Output, Rows, Scatter, Totals};
 use crate::session::pins::Pins;
 use crate::sniff::{Sniffed, Verb};
+use crate::wire::column::Column;
 use crate::wire::{error, status};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -158,7 +160,10 @@ impl Session {
         for used in used.iter_mut() {
             used.write_parts(fanout, binding)?;
         }
-        let proxy = self.shared.snapshot().proxy.clone();
+        let snapshot = self.shared.snapshot();
+        let proxy = &snapshot.proxy;
+        let group = fanout.parts.first().map_or(usize::MAX, |part| part.group);
+        let named = |column: &mut Column| rename_column(&snapshot.shards, group, column);
         let client = &self.client;
         let mut out = Output::new(client, proxy.high_water);
         let rows = Rows {
@@ -171,6 +176,7 @@ impl Session {
             most_bytes: self.user.limits.max_result_bytes.unwrap_or(u64::MAX),
             capabilities: self.capabilities,
             status: self.reply_status(),
+            named: &named,
         };
         let on = servers_of(used);
         let _spread = self.spread_over(&on);
@@ -184,7 +190,7 @@ impl Session {
         let mut error = 0;
         match &outcome {
             Ok(end) => self.tell_rows_end(end.warnings, &mut out),
-            Err(failure) if out.begun() => error = self.end_rows_with(failure, &mut out),
+            Err(failure) if out.begun() => error = self.end_rows_with(failure, fanout, &mut out),
             Err(_) => {}
         }
         out.flush();
@@ -209,14 +215,17 @@ impl Session {
     }
 
     /// The error that ends the rows; its code.
-    fn end_rows_with(&self, failure: &Failure, out: &mut Output<'_>) -> u16 {
+    fn end_rows_with(&self, failure: &Failure, fanout: &Fanout, out: &mut Output<'_>) -> u16 {
         let error = match failure {
             Failure::Refused { error, .. } => error.clone(),
             Failure::Merge(cause) => error::own(&cause.to_string()),
             Failure::Stopped => self.stopped_error(),
             Failure::Overdue => error::execution_time_exceeded(self.dialect.mariadb),
             Failure::OverLimit { by_rows } => self.result_is_cut(*by_rows),
-            Failure::Lost { .. } | Failure::Protocol { .. } => error::server_lost(),
+            Failure::Lost { part, .. } | Failure::Protocol { part, .. } => {
+                let place = fanout.parts.get(*part).map(|part| self.place_of(part));
+                lost(place.as_deref())
+            }
             Failure::Client => return 0,
         };
         self.shared.stats.turns_failed.add(1);

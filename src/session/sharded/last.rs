@@ -33,6 +33,7 @@ impl Session {
             Planned::Plan(Plan::Single(part)) => {
                 self.sit_at_last(sniffed, Some(&self.group_name(part.group)?))?;
                 self.watch_shards(std::slice::from_ref(&part));
+                self.names_shards = true;
                 let command = self.command_for(&part);
                 self.run_query(command, *sniffed, self.text_offset())
                     .await?;

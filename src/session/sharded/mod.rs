@@ -20,8 +20,9 @@
 //! | `resume.rs` | what a job lacks, later |
 //! | `rename.rs` | rules of tables that are dropped or renamed |
 //! | `gather.rs` | rows of several shards brought to one server |
-//! | `prepared.rs`, `parameters.rs` | PREPARE and EXECUTE |
+//! | `prepared.rs`, `parameters.rs`, `planned.rs` | PREPARE and EXECUTE |
 //! | `transaction.rs` | BEGIN, COMMIT, SAVEPOINT over several groups |
+//! | `names.rs` | tables' own names in results |
 //! | `columns.rs` | what the planner asks of a table, and is told |
 //! | `explain.rs` | EXPLAIN ROUTE |
 //! | `show.rs` | SHOW CREATE TABLE and its kin |
@@ -36,7 +37,9 @@ mod gather;
 mod ids;
 mod interrupt;
 mod last;
+mod names;
 mod parameters;
+mod planned;
 mod prepared;
 mod rename;
 mod reply;
@@ -51,6 +54,7 @@ pub use columns::KnownColumns;
 pub(super) use dispatch::zero_generates;
 pub use explain::{explain_for, RouteAnswer, RouteQuestion};
 pub use ids::KnownIds;
+pub use names::OwnNames;
 pub use resume::resume_job;
 pub(super) use visit::{OnShard, Way};
 

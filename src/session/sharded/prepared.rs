@@ -1,6 +1,7 @@
 //! Prepared statements on sharded tables: PREPARE is answered with a shard's own metadata, EXECUTE is planned with its
 //! values and binds them to a statement of each shard.
 use super::last::may_name_tables;
+use super::names::rename_column;
 use super::parameters::{parameter, value};
 use super::reply::Told;
 use super::used::Used;
@@ -17,7 +18,7 @@ use crate::session::statements::{key_of, Statement};
 use crate::session::sync::NotReady;
 use crate::session::turn::{Outgoing, Ran};
 use crate::session::End;
-use crate::sniff::{self, Access, Effects, Sniffed, Verb};
+use crate::sniff::{self, Access, Effects, Sniffed};
 use crate::wire::capabilities::DEPRECATE_EOF;
 use crate::wire::column::{kind, Column};
 use crate::wire::packet::{frame, HEADER};
@@ -136,7 +137,10 @@ impl Session {
         };
         let name = self.group_name(group)?;
         self.take_seat(Some(&name));
-        let columns = self.describe(&sql, sniffed, hidden).await?;
+        let mut columns = self.describe(&sql, sniffed, hidden).await?;
+        let map = &self.shared.snapshot().shards;
+        let of_shard = columns.iter_mut();
+        of_shard.for_each(|column| rename_column(map, group, column));
         self.tell_prepared(text, judged, parameters, columns)
     }
 
@@ -169,6 +173,8 @@ impl Session {
                 long_data: false,
                 cursor: false,
                 failed: None,
+                long: None,
+                ruled: self.group.epoch(),
                 sharded: true,
                 dialect: self.dialect,
                 passed,
@@ -237,8 +243,10 @@ impl Session {
         self.tell_outcome(outcome)
     }
 
-    async fn execute_planned(&mut self, command: Command) -> Result<(), Told> {
+    async fn execute_planned(&mut self, mut command: Command) -> Result<(), Told> {
         let id = statement_id(&command).map_or(0, |id| self.statements.resolve(id));
+        let long = self.statements.take_long_data(id);
+        self.hold_statements();
         let capabilities = self.server_capabilities();
         let Some(statement) = self.statements.get(id) else {
             return Err(error::unknown_statement_handler(id, "mysqld_stmt_execute").into());
@@ -248,20 +256,35 @@ impl Session {
         if let Some(watch) = self.watch.as_mut() {
             watch.executes(statement);
         }
+        let elsewhere = statement.long_data;
         if !sharded {
             return self.execute_home(command, &sniffed, &text).await;
         }
         if let Some(error) = failed {
             return Err(error.into());
         }
+        if elsewhere {
+            let what = "the rules of the statement's tables have changed since its long data was sent: reset it and send it again";
+            return Err(error::own(what).into());
+        }
         self.check_statement(id)?;
+        if command.kind() != command::STMT_EXECUTE {
+            let what = "bulk EXECUTE cannot go to sharded tables: bind and execute row by row";
+            return Err(error::own(what).into());
+        }
+        if command.continued {
+            let what = "an EXECUTE of 16 MiB or more cannot go to sharded tables: send large values as long data";
+            return Err(error::own(what).into());
+        }
+        if !command.is_whole() {
+            let read = self.inbox.read_rest(&self.client, &mut command).await;
+            if !matches!(read, Ok(true)) {
+                return Err(End::ClientGone.into());
+            }
+        }
         let Some(statement) = self.statements.get(id) else {
             return Err(error::unknown_statement_handler(id, "mysqld_stmt_execute").into());
         };
-        if command.kind() != command::STMT_EXECUTE || !command.is_whole() {
-            let what = "bulk EXECUTE and values of more than 256 KiB cannot go to sharded tables: bind and execute row by row";
-            return Err(error::own(what).into());
-        }
         let payload = &command.bytes[HEADER..];
         let malformed = |_| error::malformed_packet();
         let head =
@@ -273,7 +296,7 @@ impl Session {
         }
         let known = statement.types.as_deref();
         let values = head
-            .values(payload, statement.parameters, known, capabilities)
+            .values(payload, statement.parameters, known, capabilities, &long)
             .map_err(malformed)?;
         let key = statement.key;
         let binding = Binding {
@@ -338,6 +361,7 @@ impl Session {
             }
             Planned::Plan(Plan::Single(part)) => {
                 self.watch_shards(std::slice::from_ref(&part));
+                self.names_shards = true;
                 self.execute_part(&part, sniffed, binding).await
             }
             Planned::Plan(Plan::Fanout(fanout)) => {
@@ -446,16 +470,5 @@ impl Session {
                 Ran::Refused => self.heal(&text, &mut attempt),
             }
         }
-    }
-
-    /// Statements that COM_STMT_EXECUTE cannot pass on as if there were no other group.
-    pub(in crate::session) fn executes_sharded(&mut self, command: &Command) -> bool {
-        if !self.shards() {
-            return false;
-        }
-        let id = statement_id(command).map_or(0, |id| self.statements.resolve(id));
-        let seats = self.sharded.is_some();
-        let statement = self.statements.get(id);
-        statement.is_some_and(|s| s.sharded || seats || s.sniffed.verb == Verb::Begin)
     }
 }

@@ -29,10 +29,6 @@ impl From<End> for Told {
 impl Session {
     /// The client's words for it. `places`: each part's shard and group.
     pub(super) fn explain_failure(&self, failure: Failure, places: &[String]) -> Told {
-        let place = |part: usize| match places.get(part) {
-            Some(place) => format!(" ({place})"),
-            None => String::new(),
-        };
         let error = match failure {
             Failure::Refused { error, .. } => error,
             Failure::Client => return Told::End(End::ClientGone),
@@ -42,16 +38,12 @@ impl Session {
             Failure::Merge(cause) => error::own(&cause.to_string()),
             Failure::Lost { part, cause } => {
                 tracing::warn!(part, %cause, "a server was lost under a statement on several shards");
-                let mut error = error::server_lost();
-                error.message.extend_from_slice(place(part).as_bytes());
-                error
+                lost(places.get(part).map(String::as_str))
             }
             Failure::Protocol { part, what } => {
                 tracing::error!(part, what, "a shard's reply cannot be used");
-                error::own(&format!(
-                    "a shard's reply cannot be used{}: {what}",
-                    place(part)
-                ))
+                let place = in_words(places.get(part).map(String::as_str));
+                error::own(&format!("a shard's reply cannot be used{place}: {what}"))
             }
         };
         Told::Error(error)
@@ -103,4 +95,15 @@ impl Session {
         };
         out.packet(&ok.encode(self.capabilities));
     }
+}
+
+/// A shard's server is gone. `place`: which shard.
+pub(super) fn lost(place: Option<&str>) -> reply::Err {
+    let mut error = error::server_lost();
+    error.message.extend_from_slice(in_words(place).as_bytes());
+    error
+}
+
+fn in_words(place: Option<&str>) -> String {
+    place.map_or_else(String::new, |place| format!(" ({place})"))
 }

@@ -154,6 +154,7 @@ impl Session {
 
     /// Back to the user's own seat after a statement.
     pub(super) fn go_home(&mut self) {
+        self.names_shards = false;
         self.take_seat(None);
         if let Some(sharded) = self.sharded.as_mut() {
             sharded.until = None;

@@ -90,6 +90,7 @@ impl Session {
         };
         let own = part.map(|part| {
             self.watch_shard(part.group, part.shard);
+            self.names_shards = true;
             let mut out = self.shared.command.borrow_mut();
             out.clear();
             out.extend_from_slice(head(command, text_at));
@@ -127,6 +128,7 @@ impl Session {
         if let Some(shard) = shard {
             self.watch_shard(group, shard);
         }
+        self.names_shards = !same;
         let own = (!same).then(|| framed(&mut out));
         Some(Way::Visit(visit, own))
     }
@@ -208,6 +210,7 @@ impl Session {
         if let Some(shard) = found.shard {
             self.watch_shard(found.group, shard);
         }
+        self.names_shards = found.text.is_some();
         Ok(Some((visit, found.text)))
     }
 
@@ -219,7 +222,8 @@ impl Session {
         let capabilities = self.server_capabilities();
         let id = self.statements.resolve(statement_id(command)?);
         let statement = self.statements.look(id)?;
-        if !statement.sharded || statement.failed.is_some() || !is_shared(&statement.sniffed) {
+        let ready = statement.failed.is_none() && statement.long.is_none() && !statement.long_data;
+        if !statement.sharded || !ready || !is_shared(&statement.sniffed) {
             return None;
         }
         // schema and sql_mode are those of the statement, whose key says them

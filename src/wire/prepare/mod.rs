@@ -10,7 +10,7 @@ use std::ops::Range;
 mod tests;
 mod values;
 
-pub use values::{encode_execute, Bound, Value};
+pub use values::{encode_execute, Bound, LongData, Value};
 
 /// EXECUTE flag under QUERY_ATTRIBUTES: the parameter section is there even without parameters.
 const PARAMETER_COUNT_AVAILABLE: u8 = 8;

@@ -4,6 +4,7 @@ use crate::wire::bytes::{put_lenenc, Reader};
 use crate::wire::capabilities::QUERY_ATTRIBUTES;
 use crate::wire::column::kind;
 use crate::wire::{command, Malformed};
+use std::collections::BTreeMap;
 
 /// One bound value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +28,12 @@ pub struct Value<'p> {
 
 const UNSIGNED: u8 = 0x80;
 
+/// Values that came in COM_STMT_SEND_LONG_DATA, by parameter: the EXECUTE has a type for them and nothing else.
+pub type LongData = BTreeMap<u16, Vec<u8>>;
+
 impl Execute {
-    /// `payload`: the whole command. `known`: the types that an earlier EXECUTE sent, if this one has none.
+    /// `payload`: the whole command. `known`: the types that an earlier EXECUTE sent, if this one has none. `long`: values
+    /// that came before.
     ///
     /// # Errors
     /// Values without types, or not as announced.
@@ -38,6 +43,7 @@ impl Execute {
         parameters: u16,
         known: Option<&[u8]>,
         capabilities: u64,
+        long: &LongData,
     ) -> Result<Vec<Bound>, Malformed> {
         const WHAT: &str = "parameter values";
         let malformed = Malformed { what: WHAT };
@@ -56,6 +62,10 @@ impl Execute {
         let mut reader = Reader::new(payload.get(values_at..).ok_or(malformed)?);
         let mut values = Vec::with_capacity(count);
         for (i, (kind, unsigned)) in types.into_iter().enumerate() {
+            if let Some(data) = u16::try_from(i).ok().and_then(|at| long.get(&at)) {
+                values.push(Bound::of_long_data(kind, data));
+                continue;
+            }
             let null = bitmap.get(i / 8).is_some_and(|b| b & (1 << (i % 8)) != 0);
             let raw = if null {
                 None
@@ -196,6 +206,22 @@ fn length(of: u8) -> Length {
 }
 
 impl Bound {
+    /// Bytes, whatever they are of.
+    fn of_long_data(kind: u8, data: &[u8]) -> Bound {
+        let mut raw = Vec::with_capacity(data.len() + 9);
+        put_lenenc(&mut raw, data.len() as u64);
+        raw.extend_from_slice(data);
+        let kind = match length(kind) {
+            Length::Encoded => kind,
+            Length::Fixed(_) | Length::Byte => kind::BLOB,
+        };
+        Bound {
+            kind,
+            unsigned: false,
+            raw: Some(raw),
+        }
+    }
+
     /// The bytes behind the length, of types that have one.
     pub fn content(&self) -> Option<&[u8]> {
         content(&mut Reader::new(self.raw.as_deref()?), self.kind).ok()
@@ -274,12 +300,13 @@ mod tests {
 
     #[test]
     fn values_are_read_and_bound_again() {
+        let none = LongData::new();
         for capabilities in [0, QUERY_ATTRIBUTES] {
             let values = values();
             let payload = encode_execute(9, values.iter(), capabilities);
             let head = Execute::decode(&payload, 5, capabilities).unwrap();
             assert_eq!(head.statement_id, 9);
-            let back = head.values(&payload, 5, None, capabilities).unwrap();
+            let back = head.values(&payload, 5, None, capabilities, &none).unwrap();
             assert_eq!(back, values);
             assert_eq!(back[1].content(), Some(&b"abc"[..]));
             assert_eq!(back[3].content(), Some(&b"\xe9\x07\x01\x02"[..]));
@@ -291,7 +318,7 @@ mod tests {
             for cut in 11..payload.len() {
                 let cut = &payload[..cut];
                 let read = Execute::decode(cut, 5, capabilities)
-                    .and_then(|head| head.values(cut, 5, None, capabilities));
+                    .and_then(|head| head.values(cut, 5, None, capabilities, &none));
                 assert!(read.is_err(), "{} bytes", cut.len());
                 // the last one is NULL: nothing of it is missing
                 let head = Execute::decode(cut, 5, capabilities);
@@ -311,12 +338,43 @@ mod tests {
         payload.drain(types.clone());
         payload[types.start - 1] = 0;
         let head = Execute::decode(&payload, 2, 0).unwrap();
-        let read = head.values(&payload, 2, Some(&known), 0).unwrap();
+        let read = head
+            .values(&payload, 2, Some(&known), 0, &LongData::new())
+            .unwrap();
         assert_eq!(read, values);
-        assert!(head.values(&payload, 2, None, 0).is_err());
+        assert!(head.values(&payload, 2, None, 0, &LongData::new()).is_err());
         let second = head.value(&payload, 2, Some(&known), 0, 1);
         assert_eq!(second, Some(values[1].value()));
         assert_eq!(head.value(&payload, 2, None, 0, 1), None);
+    }
+
+    #[test]
+    fn long_data_takes_the_place_of_a_value_that_the_packet_does_not_have() {
+        let all = values();
+        let mut sent = all.clone();
+        // neither NULL nor a value: as clients send it
+        let bitmap = |payload: &mut Vec<u8>, at: usize| payload[10] &= !(1 << at);
+        for at in [0, 1, 4] {
+            sent[at].raw = None;
+        }
+        for capabilities in [0, QUERY_ATTRIBUTES] {
+            let mut payload = encode_execute(9, sent.iter(), capabilities);
+            if capabilities == 0 {
+                [0, 1].iter().for_each(|at| bitmap(&mut payload, *at));
+            }
+            let long = LongData::from([
+                (0, b"12".to_vec()),
+                (1, vec![b'x'; 70_000]),
+                (4, Vec::new()),
+            ]);
+            let head = Execute::decode(&payload, 5, capabilities).unwrap();
+            let read = head.values(&payload, 5, None, capabilities, &long).unwrap();
+            assert_eq!(read[0].kind, kind::BLOB);
+            for (at, expected) in &long {
+                assert_eq!(read[usize::from(*at)].content(), Some(&expected[..]));
+            }
+            assert_eq!((&read[2], &read[3]), (&all[2], &all[3]));
+        }
     }
 
     #[test]
