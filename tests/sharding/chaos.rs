@@ -157,17 +157,11 @@ fn a_death_under_all(world: &World) {
 #[test]
 fn a_server_that_dies_ends_statements_of_several_shards_with_an_error_and_nothing_is_changed() {
     needs!(the_proxy);
-    let started = std::time::Instant::now();
     let world = filled();
-    eprintln!("filled {:?}", started.elapsed());
     a_client_that_does_not_read(&world);
-    eprintln!("slow {:?}", started.elapsed());
     few_of_many_rows(&world);
-    eprintln!("few {:?}", started.elapsed());
     more_than_may_be_kept(&world);
-    eprintln!("more {:?}", started.elapsed());
     a_death_under_all(&world);
-    eprintln!("death {:?}", started.elapsed());
 }
 
 /// It holds its own servers' connections and nothing else.

@@ -83,13 +83,25 @@ impl Session {
             if by_itself {
                 scatter.quiesce(LEFT_OVER, net::now() + GRACE).await;
             }
-            let running = scatter.open();
-            let kills = on.iter().zip(running).filter(|(_, open)| *open);
-            let kills = kills.map(|(on, _)| kill_one(&self.shared, &self.entry, *on, true));
-            all(kills).await;
+            self.kill_open(scatter, on, true).await;
         }
         let time = quiet(scatter);
         scatter.quiesce(LEFT_OVER, net::now() + time).await;
+        if outcome.is_some() {
+            // parts run one behind the other: the next one has begun, or the KILL came between two. A connection that is
+            // closed now would leave it running, with its locks
+            self.kill_open(scatter, on, false).await;
+        }
+    }
+}
+
+impl Session {
+    /// KILL, or KILL QUERY, of all whose replies have not ended.
+    async fn kill_open(&self, scatter: &Scatter<'_>, on: &[OnServer], query_only: bool) {
+        let running = scatter.open();
+        let kills = on.iter().zip(running).filter(|(_, open)| *open);
+        let kills = kills.map(|(on, _)| kill_one(&self.shared, &self.entry, *on, query_only));
+        all(kills).await;
     }
 }
 
