@@ -117,7 +117,8 @@ pub struct Relay<'a> {
     pub hold_errors: &'a [u16],
     /// Replaces the statement id in the first packet of a COM_STMT_PREPARE reply.
     pub statement_id: Option<u32>,
-    pub head: Option<Rc<dyn Heading>>,
+    /// Of one word: a turn is small.
+    pub head: Option<Rc<Box<dyn Heading>>>,
     /// The statement was interrupted by the proxy: the client is told this instead of 1317.
     pub interrupted: Option<Box<reply::Err>>,
     pub end: TurnEnd,

@@ -102,7 +102,7 @@ pub struct Entry {
     evicted: Cell<Option<(Eviction, Instant)>>,
     waker: RefCell<Option<Waker>>,
     /// For the session itself, which has no room for what few sessions need.
-    pub own_names: OnceCell<Rc<OwnNames>>,
+    pub own_names: OnceCell<Box<OwnNames>>,
 }
 
 impl Entry {

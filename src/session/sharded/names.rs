@@ -11,6 +11,12 @@ use std::rc::Rc;
 
 /// What is needed to rename the tables of one group's reply. Per session, made when it is needed first.
 pub struct OwnNames {
+    of: Rc<Running>,
+    /// The same, for the relay.
+    heading: Rc<Box<dyn Heading>>,
+}
+
+struct Running {
     shared: Rc<Shared>,
     /// Of the running statement: the snapshot's epoch, the group's place in it, the server connection's capabilities.
     epoch: Cell<u64>,
@@ -21,7 +27,10 @@ pub struct OwnNames {
 impl Session {
     /// Of the running statement, if it names tables as the shard of the group's seat has them.
     #[inline]
-    pub(in crate::session) fn own_names(&mut self, capabilities: u64) -> Option<Rc<dyn Heading>> {
+    pub(in crate::session) fn own_names(
+        &mut self,
+        capabilities: u64,
+    ) -> Option<Rc<Box<dyn Heading>>> {
         if !self.names_shards {
             return None;
         }
@@ -29,22 +38,34 @@ impl Session {
         let active = self.sharded.as_ref().and_then(|s| s.active());
         let name = active.map_or(&*self.user.config.group, |name| name);
         let group = snapshot.groups.iter().position(|g| *g.name == *name)?;
-        let names = self.entry.own_names.get_or_init(|| {
-            Rc::new(OwnNames {
-                shared: self.shared.clone(),
-                epoch: Cell::default(),
-                group: Cell::default(),
-                capabilities: Cell::default(),
-            })
-        });
-        names.epoch.set(snapshot.epoch);
-        names.group.set(group);
-        names.capabilities.set(capabilities);
-        Some(names.clone())
+        let names = self
+            .entry
+            .own_names
+            .get_or_init(|| OwnNames::new(&self.shared));
+        names.of.epoch.set(snapshot.epoch);
+        names.of.group.set(group);
+        names.of.capabilities.set(capabilities);
+        Some(names.heading.clone())
     }
 }
 
-impl Heading for OwnNames {
+impl OwnNames {
+    fn new(shared: &Rc<Shared>) -> Box<OwnNames> {
+        let of = Rc::new(Running {
+            shared: shared.clone(),
+            epoch: Cell::default(),
+            group: Cell::default(),
+            capabilities: Cell::default(),
+        });
+        let heading: Box<dyn Heading> = Box::new(of.clone());
+        Box::new(OwnNames {
+            of,
+            heading: Rc::new(heading),
+        })
+    }
+}
+
+impl Heading for Rc<Running> {
     fn head(&self, reply: &[u8]) -> Head {
         let snapshot = self.shared.snapshot();
         if snapshot.epoch != self.epoch.get() {
