@@ -17,13 +17,15 @@ pub enum Renamed {
 
 /// Schema and table that stand for another schema and table.
 pub type Names<'n> = [&'n str; 2];
+/// What stands for this schema and table; None: they stay.
+pub type Named<'f, 'n> = dyn Fn(&[u8], &[u8]) -> Option<Names<'n>> + 'f;
 
 /// Appends the beginning of a reply to COM_QUERY or COM_STMT_EXECUTE with the tables' (not the aliases') names as `named`
 /// gives them for schema and table. What cannot be read stays as it is.
 pub fn rename_tables<'n>(
     reply: &[u8],
     capabilities: u64,
-    named: &dyn Fn(&[u8], &[u8]) -> Option<Names<'n>>,
+    named: &Named<'_, 'n>,
     out: &mut Vec<u8>,
 ) -> Renamed {
     let mut rest = reply;
@@ -103,10 +105,7 @@ struct Parts<'b> {
 }
 
 /// None: its table has the name that it should have.
-fn definition<'b, 'n: 'b>(
-    payload: &'b [u8],
-    named: &dyn Fn(&[u8], &[u8]) -> Option<Names<'n>>,
-) -> Option<Parts<'b>> {
+fn definition<'b, 'n: 'b>(payload: &'b [u8], named: &Named<'_, 'n>) -> Option<Parts<'b>> {
     const WHAT: &str = "column definition";
     let mut reader = Reader::new(payload);
     let mut text = || reader.lenenc_bytes(WHAT).ok();

@@ -132,7 +132,8 @@ fn one_row_of_shard() -> Answer {
 #[test]
 fn a_shards_name_becomes_the_tables_own_without_an_allocation() {
     let grown = "orders".len() - "o_1".len();
-    let makes: [fn(&[u8; 4]) -> Vec<u8>; 2] = [
+    type Make = fn(&[u8; 4]) -> Vec<u8>;
+    let makes: [Make; 2] = [
         |_| framed(command::QUERY, b"SELECT c FROM orders WHERE id=505"),
         |id| execute(id, 505),
     ];
