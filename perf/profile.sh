@@ -95,6 +95,8 @@ others() {
   load closed --clients 4 --query 'SELECT id, c, pad FROM sbtest1'
   load closed --clients 2 --query "SELECT REPEAT('x', 1048576)"
   load closed --clients 1 --query 'SELECT id, k FROM point ORDER BY k LIMIT 1000'
+  load closed --clients 2 --query 'SELECT id, k, pad FROM point ORDER BY k, id'
+  load closed --clients 2 --query 'SELECT k DIV 100 g, COUNT(*), SUM(id), MAX(pad) FROM point GROUP BY g ORDER BY 2 DESC, g'
   load connect
   oltp oltp_read_only --db-ps-mode=disable
   oltp oltp_read_write --db-ps-mode=disable
@@ -105,7 +107,7 @@ train() {
   umpire=$counted/release/umpire
   servers main
   start
-  echo "queries, transactions, results, connections, shards: $((seconds * 16)) s" >&2
+  echo "queries, transactions, results, connections, shards: $((seconds * 18)) s" >&2
   queries
   others
   stop
