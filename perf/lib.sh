@@ -1,4 +1,4 @@
-# What perf/turn.sh and perf/flamegraph.sh share: a primary and a replica with one table of sysbench, and the
+# What perf/turn.sh, perf/flamegraph.sh and perf/profile.sh share: a primary and a replica with one table of sysbench, and the
 # configuration of an Umpire with one worker in front of them. To be sourced in the repository's folder; sets $dir (a
 # temporary folder, removed on exit together with all that was started), $umpire, $loadgen and, after `servers`, $port.
 umask 077     # the configuration holds passwords
@@ -70,4 +70,12 @@ key = "id"
 method = "mod"
 shards = [$(for at in 0 1 2 3; do echo "{ group = \"$shards\", table = \"point_$at\" },"; done)]
 END
+}
+
+# To umpire.toml, what the part `audited` of the benchmark has: policies, digests, slow log, audit.
+rules() {
+  PYTHONPATH=loadtest PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import sys
+from benchmark.contenders import UmpireAudited
+print(UmpireAudited.more.format(home=sys.argv[1]))' "$dir" >>"$dir/umpire.toml"
 }

@@ -17,20 +17,20 @@ while [ $# -gt 0 ]; do
 done
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 counted=$target/pgo-counted raw=$target/pgo-counted/raw
+llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 
 # The tool of the compiler's own LLVM, from the toolchain or from the system; installed where it may be.
 tool() {
-  local major found
-  major=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
-  for found in "$(rustc --print sysroot)"/lib/rustlib/*/bin/llvm-profdata "llvm-profdata-$major"; do
+  local found
+  for found in "$(rustc --print sysroot)"/lib/rustlib/*/bin/llvm-profdata "llvm-profdata-$llvm"; do
     command -v "$found" && return
   done
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "Installing: llvm-$major" >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "llvm-$major" </dev/null >/dev/null 2>&1 || true
-    command -v "llvm-profdata-$major" && return
+    echo "Installing: llvm-$llvm" >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "llvm-$llvm" </dev/null >/dev/null 2>&1 || true
+    command -v "llvm-profdata-$llvm" && return
   fi
-  echo "llvm-profdata of LLVM $major is missing: rustup component add llvm-tools, or install the package llvm-$major" >&2
+  echo "llvm-profdata of LLVM $llvm is missing: rustup component add llvm-tools, or install the package llvm-$llvm" >&2
   return 1
 }
 
@@ -53,31 +53,6 @@ stop() {
   kill -TERM "$proxy"
   wait "$proxy" || { cat "$dir/log" >&2; exit 1; }
   proxy=''
-}
-
-# What is looked at statement by statement, too.
-rules() {
-  cat >>"$dir/umpire.toml" <<END
-
-[[policy]]
-name = "no drop"
-action = "deny"
-kinds = ["drop", "truncate"]
-
-[[policy]]
-name = "where"
-action = "deny"
-no_where = true
-
-[statistics]
-digests = 1000
-slow_log = "$dir/slow.log"
-slow_log_ms = 1000
-
-[audit]
-file = "$dir/audit.log"
-when_full = "drop"
-END
 }
 
 queries() {
@@ -121,7 +96,7 @@ train() {
 llvm_profdata=$(tool)
 . perf/lib.sh
 needs sysbench sysbench
-echo "building with counters: twice as long as without" >&2
+echo "building with counters" >&2
 RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-generate=$counted/build" CARGO_INCREMENTAL=0 \
   ${CARGO:-cargo} build --release --locked --target-dir "$counted"
 rm -rf "$raw"
@@ -129,7 +104,7 @@ mkdir -p "$raw"
 train
 # without what never ran: a fifth of the size
 "$llvm_profdata" merge --sparse -o perf/umpire.profdata "$raw"/*.profraw
-rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p' >perf/umpire.profdata.llvm
+echo "$llvm" >perf/umpire.profdata.llvm
 chmod 644 perf/umpire.profdata perf/umpire.profdata.llvm
 rm -rf "$counted"
 "$llvm_profdata" show perf/umpire.profdata

@@ -28,10 +28,7 @@ esac
 . perf/lib.sh
 needs valgrind valgrind libc6-dbg
 servers "$shards"
-[ -z "$audited" ] || PYTHONPATH=loadtest PYTHONDONTWRITEBYTECODE=1 python3 -c '
-import sys
-from benchmark.contenders import UmpireAudited
-print(UmpireAudited.more.format(home=sys.argv[1]))' "$dir" >>"$dir/umpire.toml"
+[ -z "$audited" ] || rules
 valgrind --tool=callgrind --instr-atstart=no --separate-threads=yes --callgrind-out-file="$dir/out" \
   "$umpire" --config "$dir/umpire.toml" 2>"$dir/log" &
 proxy=$!
