@@ -174,12 +174,12 @@ impl Session {
         self.kill(Whom::Id(id), false).await
     }
 
-    /// `own`: only what is this session's user's.
     /// Which server connection a session uses.
     pub(super) async fn look_for(&self, whom: &Whom) -> KillOutcome {
         self.kill_somewhere(whom, Act::Look, false).await
     }
 
+    /// `own`: only what is this session's user's.
     async fn kill_somewhere(&self, whom: &Whom, act: Act, own: bool) -> KillOutcome {
         let user = own.then(|| self.entry.user.borrow().to_string());
         let workers = match whom {
@@ -313,7 +313,8 @@ fn number_in(answer: &scatter::Collected) -> u64 {
         .map_or(0, |number| number as u64)
 }
 
-/// Kills sessions of this worker, or looks for the server connection that one uses or used last. `user`: only if they are this user's; None: somebody asks who may.
+/// Kills sessions of this worker, or looks for the server connection that one uses or used last. `user`: only if they
+/// are this user's; None: somebody asks who may.
 pub async fn kill_here(
     shared: &Rc<Shared>,
     whom: &Whom,

@@ -66,7 +66,7 @@ pub(super) const ABOUT_LAST: Effects = Effects::FOUND_ROWS.union(Effects::ROW_CO
 pub(super) struct Attempt {
     /// This server was lost or unreachable: another one if there is any.
     pub avoid: Option<ServerId>,
-    /// The statement was refused by a replica because it writes.
+    /// The primary has to run it: a replica refused the statement because it writes, or the login.
     pub writes: bool,
     /// Servers tried.
     pub tries: u8,

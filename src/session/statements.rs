@@ -45,10 +45,12 @@ pub struct Statement {
     pub sharded: bool,
 }
 
+/// Of a parameter's long data, besides its bytes.
+const PLACE: usize = 64;
+
 impl Statement {
     /// Bytes of its long data.
     fn long_bytes(&self) -> usize {
-        const PLACE: usize = 64;
         let long = self.long.as_deref();
         long.map_or(0, |long| long.values().map(|data| PLACE + data.len()).sum())
     }
@@ -114,10 +116,10 @@ impl Statements {
     /// More of a parameter's value, for a statement that is planned.
     pub fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
         if let Some(statement) = self.by_id.get_mut(&id) {
-            let before = statement.long_bytes();
             let long = statement.long.get_or_insert_default();
+            let known = long.len();
             long.entry(parameter).or_default().extend_from_slice(data);
-            let grown = statement.long_bytes() - before;
+            let grown = data.len() + PLACE * (long.len() - known);
             self.bytes = self.bytes.saturating_add(grown as u32);
         }
     }

@@ -35,9 +35,7 @@ impl Session {
             return None;
         }
         let snapshot = self.shared.snapshot();
-        let active = self.sharded.as_ref().and_then(|s| s.active());
-        let name = active.map_or(&*self.user.config.group, |name| name);
-        let group = snapshot.groups.iter().position(|g| *g.name == *name)?;
+        let group = self.group(&snapshot).ok()?.index;
         let names = self
             .entry
             .own_names
