@@ -8,8 +8,10 @@ FUZZ_SECONDS ?= 60
 SESSIONS ?= 10000
 # Of `make judge`, on each kind of server
 STATEMENTS ?= 100000
+# Of `make test-delayed`, how late
+DELAY ?= 1
 
-.PHONY: help build drivers test check unit soak differential judge test-direct demo demo-sharding bench bench-build profile compat instructions turn flamegraph acceptance fuzz asan deny servers clean
+.PHONY: help build drivers test check unit soak differential judge test-delayed test-direct demo demo-sharding bench bench-build profile compat instructions turn flamegraph acceptance fuzz asan deny servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -35,7 +37,10 @@ differential: servers    ## SESSIONS random sessions, direct and through the pro
 	UMPIRE_SESSIONS=$(SESSIONS) $(CARGO) test --locked --test differential -- --nocapture --test-threads=1
 
 judge: servers    ## STATEMENTS random statements on four shards and on one server, compared (MariaDB, MySQL); UMPIRE_SEED repeats a run
-	UMPIRE_STATEMENTS=$(STATEMENTS) $(CARGO) test --locked --test sharding random_statements -- --nocapture --test-threads=1
+	UMPIRE_SEED=$${UMPIRE_SEED:-$$(date +%N)} UMPIRE_STATEMENTS=$(STATEMENTS) $(CARGO) test --locked --test sharding random_statements -- --nocapture --test-threads=1
+
+test-delayed: servers   ## all tests with replicas that are DELAY seconds late: what a test takes for granted shows
+	UMPIRE_TESTS_DELAY=$(DELAY) $(CARGO) test --locked --no-fail-fast
 
 test-direct: servers   ## the same expectations against MariaDB itself, without the proxy
 	UMPIRE_TESTS_DIRECT=1 $(CARGO) test --locked --test session --test prepared --test protocol --test login --test routing

@@ -9,6 +9,16 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
+/// UMPIRE_TESTS_DELAY: replicas apply everything so many seconds late, which shows what a test takes for granted.
+pub fn delay() -> u32 {
+    let asked = std::env::var("UMPIRE_TESTS_DELAY").ok();
+    asked.map_or(0, |seconds| {
+        seconds
+            .parse()
+            .expect("UMPIRE_TESTS_DELAY is a number of seconds")
+    })
+}
+
 /// `servers[0]` is the primary (server id 1), the others its replicas (ids 2, 3, …).
 pub struct Cluster {
     pub servers: Vec<Server>,
@@ -61,8 +71,9 @@ impl Cluster {
     pub fn follow(&self, replica: &Server) {
         let change = format!(
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='repl', \
-             MASTER_PASSWORD='replpw', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1",
-            self.primary().port
+             MASTER_PASSWORD='replpw', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1, MASTER_DELAY={}",
+            self.primary().port,
+            delay()
         );
         replica.run(&[&change, "START SLAVE", "SET GLOBAL read_only=1"]);
     }

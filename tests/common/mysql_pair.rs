@@ -1,6 +1,6 @@
 //! A real MySQL pair (primary and GTID replica), where one can be had.
 
-use super::cluster::run_folder;
+use super::cluster::{delay, run_folder};
 use super::process::{self, free_port};
 use super::{server, wait_until, PATIENCE};
 use mysql::prelude::Queryable;
@@ -67,8 +67,9 @@ impl MysqlPair {
         let source = format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={}, \
              SOURCE_USER='repl', SOURCE_PASSWORD='replpw', SOURCE_AUTO_POSITION=1, \
-             GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1",
-            pair.ports[0]
+             GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, SOURCE_DELAY={}",
+            pair.ports[0],
+            delay()
         );
         pair.run(1, &[&source, "START REPLICA", "SET GLOBAL read_only=1"]);
         pair
