@@ -41,9 +41,7 @@ fn decimals_add_up_over_signs_scales_and_nine_digit_groups() {
 
 #[test]
 fn random_decimals_add_as_wide_integers_do() {
-    let seed = rand::random::<u64>();
-    println!("seed {seed}");
-    let mut random = super::splitmix::Random(seed);
+    let mut random = super::splitmix::Random(0x5eed);
     for _ in 0..2000 {
         let shift = random.below(100) as u32;
         let a = (wide(&mut random) >> shift) / 4;
