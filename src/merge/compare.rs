@@ -17,6 +17,8 @@ pub enum Order {
     Moment,
     /// TIME: has a sign.
     Time,
+    /// BIT: a number, its highest byte first.
+    Bits,
     Bytes,
     /// See [`Compare::Padded`].
     Padded(u16),
@@ -39,7 +41,7 @@ impl Key {
         let agrees = match key.compare {
             Compare::Number => matches!(
                 order,
-                Order::Signed | Order::Unsigned | Order::Double | Order::Decimal
+                Order::Signed | Order::Unsigned | Order::Double | Order::Decimal | Order::Bits
             ),
             Compare::Time => {
                 let of = layout.columns[column].kind;
@@ -51,7 +53,8 @@ impl Key {
             Compare::Padded(weight) => Order::Padded(weight),
             _ => order,
         };
-        if !agrees {
+        // without a value nothing is compared
+        if !agrees && layout.columns[column].kind != kind::NULL {
             return Err(Error::Changed(
                 String::from_utf8_lossy(&layout.columns[column].name).into_owned(),
             ));
@@ -127,7 +130,8 @@ pub fn order_of(column: &Column, binary: bool) -> Result<Order, Error> {
         kind::DECIMAL | kind::NEWDECIMAL => Order::Decimal,
         kind::TIME => Order::Time,
         kind::DATE | kind::DATETIME | kind::TIMESTAMP if binary => Order::Moment,
-        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::BIT | kind::NULL => Order::Bytes,
+        kind::BIT => Order::Bits,
+        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::NULL => Order::Bytes,
         kind::JSON => return Err(Error::plan("JSON cannot be a key")),
         _ if column.collation != BINARY || column.flags & (flags::ENUM | flags::SET) != 0 => {
             return Err(Error::plan("text with a collation cannot be a key"));
@@ -141,6 +145,7 @@ pub fn order_of(column: &Column, binary: bool) -> Result<Order, Error> {
 pub fn compare(order: Order, binary: bool, a: &[u8], b: &[u8]) -> Result<Ordering, Error> {
     let by = match order {
         Order::Bytes => return Ok(a.cmp(b)),
+        Order::Bits => return Ok(compare_bits(a, b)),
         Order::Padded(weight) => return Ok(compare_padded(a, b, weight)),
         Order::Decimal => return Ok(compare_text(a, b)),
         Order::Signed => signed(a, binary)?.cmp(&signed(b, binary)?),
@@ -150,6 +155,17 @@ pub fn compare(order: Order, binary: bool, a: &[u8], b: &[u8]) -> Result<Orderin
         Order::Time => time(a, binary)?.cmp(&time(b, binary)?),
     };
     Ok(by)
+}
+
+/// Numbers of any length.
+fn compare_bits(a: &[u8], b: &[u8]) -> Ordering {
+    let (a, b) = (without_zeros(a), without_zeros(b));
+    a.len().cmp(&b.len()).then(a.cmp(b))
+}
+
+fn without_zeros(of: &[u8]) -> &[u8] {
+    let zeros = of.iter().take_while(|byte| **byte == 0).count();
+    of.get(zeros..).unwrap_or_default()
 }
 
 /// As if the shorter one went on with this weight.

@@ -29,6 +29,8 @@ pub enum Error {
 
 impl Error {
     pub const MALFORMED: Error = Error::Malformed("value of a column");
+    pub const OTHER_NUMBER: Error =
+        Error::Plan("the shards answer with different numbers of columns");
 
     pub fn plan(what: &'static str) -> Error {
         Error::Plan(what)

@@ -1,7 +1,8 @@
 //! What the shards' rows look like, and one row of them.
 use super::error::Error;
+use super::unify::{unify, Cast};
 use crate::plan;
-use crate::wire::column::{flags, kind, Column};
+use crate::wire::column::{kind, Column};
 use crate::wire::row::{begin_binary, bitmap_length, put_binary, put_text};
 use crate::wire::row::{walk_binary, walk_text, Span};
 use smallvec::SmallVec;
@@ -16,6 +17,15 @@ pub struct Layout {
     kinds: Vec<u8>,
     /// Rows of the binary protocol.
     pub binary: bool,
+    /// By shard: those whose values are to be cast; none at all in the common case.
+    foreign: Vec<Option<Foreign>>,
+}
+
+/// A shard's columns where their values are not yet those of the layout's.
+#[derive(Debug, Clone)]
+struct Foreign {
+    kinds: Vec<u8>,
+    casts: Vec<Cast>,
 }
 
 /// One row's payload and where its values are.
@@ -42,23 +52,23 @@ impl Layout {
     /// `columns`: each shard's.
     ///
     /// # Errors
-    /// They differ in number or type.
+    /// They differ in number, or in types that have no common one.
     pub fn unify(shards: &[Vec<Column>], hidden: usize, binary: bool) -> Result<Layout, Error> {
         let mut columns = shards.first().cloned().unwrap_or_default();
-        let shown = columns.len().saturating_sub(hidden);
         for other in shards.iter().skip(1) {
             if other.len() != columns.len() {
-                return Err(Error::plan(
-                    "the shards answer with different numbers of columns",
-                ));
+                return Err(Error::OTHER_NUMBER);
             }
-            for (at, (one, other)) in columns.iter_mut().zip(other).enumerate() {
-                // a server says of computed bytes what they are to it now: VARBINARY, or BLOB out of a temporary table
-                let only_compared = at >= shown && one.is_bytes() && other.is_bytes();
-                if !only_compared {
-                    unify(one, other)?;
-                }
+            for (one, other) in columns.iter_mut().zip(other) {
+                unify(one, other, binary)?;
             }
+        }
+        let mut foreign: Vec<_> = shards
+            .iter()
+            .map(|shard| Foreign::of(shard, &columns, binary))
+            .collect();
+        if foreign.iter().all(Option::is_none) {
+            foreign = Vec::new();
         }
         let kinds = columns.iter().map(|c| c.kind).collect();
         let visible = columns.len().checked_sub(hidden).filter(|n| *n > 0);
@@ -67,6 +77,7 @@ impl Layout {
             columns,
             kinds,
             binary,
+            foreign,
         })
     }
 
@@ -82,8 +93,39 @@ impl Layout {
             .ok_or_else(|| Error::plan("a key or an aggregate is no column"))
     }
 
-    /// Finds the values of a row.
-    pub fn row(&self, bytes: Vec<u8>, scratch: &mut Vec<Span>) -> Result<Row, Error> {
+    /// Finds the values of a shard's row.
+    pub fn row(&self, shard: usize, bytes: Vec<u8>, scratch: &mut Vec<Span>) -> Result<Row, Error> {
+        match self.foreign.get(shard) {
+            Some(Some(foreign)) => self.cast(foreign, &bytes, scratch),
+            _ => self.own(bytes, scratch),
+        }
+    }
+
+    /// A row of the layout's own types out of one of other types.
+    fn cast(&self, foreign: &Foreign, bytes: &[u8], scratch: &mut Vec<Span>) -> Result<Row, Error> {
+        let mut out = Vec::with_capacity(bytes.len() + 4 * self.kinds.len());
+        if self.binary {
+            walk_binary(bytes, &foreign.kinds, scratch)?;
+            begin_binary(self.columns.len(), &mut out);
+        } else {
+            walk_text(bytes, self.columns.len(), scratch)?;
+        }
+        for (i, (span, cast)) in scratch.iter().zip(&foreign.casts).enumerate() {
+            let value = span.of(bytes).map(|value| cast.apply(value)).transpose()?;
+            self.put(i, value.as_deref(), &mut out);
+        }
+        self.own(out, scratch)
+    }
+
+    /// Appends the next value of the row that `out` is.
+    fn put(&self, at: usize, value: Option<&[u8]>, out: &mut Vec<u8>) {
+        match self.kinds.get(at) {
+            Some(of) if self.binary => put_binary(0, at, *of, value, out),
+            _ => put_text(value, out),
+        }
+    }
+
+    fn own(&self, bytes: Vec<u8>, scratch: &mut Vec<Span>) -> Result<Row, Error> {
         if self.binary {
             walk_binary(&bytes, &self.kinds, scratch)?;
         } else {
@@ -131,65 +173,29 @@ impl Layout {
         if self.binary {
             begin_binary(self.columns.len(), &mut out);
         }
-        for (i, of) in self.kinds.iter().enumerate() {
+        for i in 0..self.kinds.len() {
             let value = match values.get(i).and_then(Option::as_ref) {
                 Some(new) => new.as_deref(),
                 None => row.value(i),
             };
-            if self.binary {
-                put_binary(0, i, *of, value, &mut out);
-            } else {
-                put_text(value, &mut out);
-            }
+            self.put(i, value, &mut out);
         }
-        self.row(out, scratch)
+        self.own(out, scratch)
     }
 }
 
-/// What a single server would say of both: the longer, the more precise, NOT NULL if both are.
-fn unify(one: &mut Column, other: &Column) -> Result<(), Error> {
-    let kind_of = |c: &Column| {
-        let signs = c.flags & flags::UNSIGNED;
-        (c.kind, signs, c.collation)
-    };
-    if one.kind == kind::NULL && other.kind != kind::NULL {
-        // a literal NULL has no type of its own
-        return Err(Error::plan(
-            "a column has a type on one shard and none on another",
-        ));
+impl Foreign {
+    /// None: these columns' values are those of the common ones.
+    fn of(shard: &[Column], common: &[Column], binary: bool) -> Option<Foreign> {
+        let casts: Vec<Cast> = shard
+            .iter()
+            .zip(common)
+            .map(|(from, to)| Cast::between(from, to, binary))
+            .collect();
+        let all_kept = casts.iter().all(|cast| *cast == Cast::Keep);
+        (!all_kept).then(|| Foreign {
+            kinds: shard.iter().map(|column| column.kind).collect(),
+            casts,
+        })
     }
-    if kind_of(one) != kind_of(other) {
-        return Err(Error::Columns {
-            column: String::from_utf8_lossy(&one.name).into_owned(),
-            one: described(one),
-            other: described(other),
-        });
-    }
-    one.length = one.length.max(other.length);
-    let number = matches!(
-        one.kind,
-        kind::DECIMAL | kind::NEWDECIMAL | kind::FLOAT | kind::DOUBLE
-    );
-    let time = matches!(one.kind, kind::TIME | kind::DATETIME | kind::TIMESTAMP);
-    one.decimals = if number || time {
-        one.decimals.max(other.decimals)
-    } else {
-        // servers put anything there for text, by how they happened to compute it
-        one.decimals.min(other.decimals)
-    };
-    one.flags =
-        (one.flags | other.flags) & !flags::NOT_NULL | one.flags & other.flags & flags::NOT_NULL;
-    Ok(())
-}
-
-fn described(column: &Column) -> String {
-    let sign = if column.is_unsigned() {
-        " unsigned"
-    } else {
-        ""
-    };
-    format!(
-        "type {}{sign} with collation {}",
-        column.kind, column.collation
-    )
 }

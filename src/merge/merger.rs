@@ -122,12 +122,12 @@ impl Merger {
         })
     }
 
-    /// What the client gets.
     /// Bytes of the rows that it keeps.
     pub fn bytes(&self) -> usize {
         self.kept.bytes
     }
 
+    /// What the client gets.
     pub fn columns(&self) -> &[Column] {
         &self.layout.columns[..self.layout.visible]
     }
@@ -137,7 +137,7 @@ impl Merger {
     /// # Errors
     /// It is no row of these columns.
     pub fn push(&mut self, shard: usize, payload: &[u8]) -> Result<(), Error> {
-        let row = self.layout.row(payload.to_vec(), &mut self.spans)?;
+        let row = self.layout.row(shard, payload.to_vec(), &mut self.spans)?;
         if let Some(source) = self.sources.get_mut(shard) {
             debug_assert!(source.head.is_none() && !source.ended);
             source.head = Some(row);

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `merger.rs` | [`Merger`]: the steps above |
 //! | `layout.rs` | columns of all shards as one; a row and its values |
+//! | `unify.rs` | types that differ by the shards' plans |
 //! | `compare.rs` | values by the server's order |
 //! | `group.rs` | aggregates |
 //! | `decimal.rs`, `double.rs` | numbers as the server computes and prints them |
@@ -30,6 +31,8 @@ pub mod literals;
 mod merger;
 #[cfg(test)]
 mod tests;
+mod unify;
 
 pub use error::Error;
 pub use merger::{Merger, Needs, Step};
+pub use unify::alike;

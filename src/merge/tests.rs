@@ -4,4 +4,5 @@ mod random;
 #[allow(dead_code, reason = "shared with the tests on servers")]
 mod splitmix;
 mod steps;
+mod unify;
 mod world;

@@ -25,7 +25,10 @@ pub mod kind {
     pub const NEWDECIMAL: u8 = 0xf6;
     /// From here on: BLOBs of all sizes, VAR_STRING, STRING.
     pub const TINY_BLOB: u8 = 0xf9;
+    pub const MEDIUM_BLOB: u8 = 0xfa;
+    pub const LONG_BLOB: u8 = 0xfb;
     pub const BLOB: u8 = 0xfc;
+    pub const VAR_STRING: u8 = 0xfd;
     pub const STRING: u8 = 0xfe;
 }
 
@@ -142,11 +145,6 @@ impl Column {
         out.extend_from_slice(&self.flags.to_le_bytes());
         out.extend_from_slice(&[self.decimals, 0, 0]);
         out
-    }
-
-    /// Bytes without a collation, of whatever length.
-    pub fn is_bytes(&self) -> bool {
-        (kind::TINY_BLOB..=kind::STRING).contains(&self.kind) && self.collation == BINARY
     }
 
     pub fn is_unsigned(&self) -> bool {

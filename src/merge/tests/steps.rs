@@ -292,22 +292,6 @@ fn shards_whose_columns_differ_are_refused_by_name() {
     assert!(error.to_string().contains("column a"), "{error}");
 }
 
-/// MySQL's WEIGHT_STRING is VARBINARY, and BLOB where it comes out of a temporary table.
-#[test]
-fn hidden_keys_of_bytes_may_differ_in_their_kind_and_visible_columns_may_not() {
-    let key = |kind| vec![column("a", kind::LONGLONG), column("w", kind)];
-    let columns = [key(0xfd), key(0xfc)];
-    let hidden = Merge {
-        hidden: 1,
-        ..Merge::default()
-    };
-    let layout = crate::merge::layout::Layout::unify(&columns, hidden.hidden, true).unwrap();
-    assert_eq!(layout.visible, 1);
-    assert!(Merger::new(&Merge::default(), &columns, false, 4, 1000).is_err());
-    let other = [key(0xfd), key(kind::LONGLONG)];
-    assert!(Merger::new(&hidden, &other, false, 4, 1000).is_err());
-}
-
 #[test]
 fn lengths_are_the_longest_and_not_null_holds_only_for_all() {
     let of = |length, flags| Column {

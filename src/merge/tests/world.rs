@@ -35,23 +35,42 @@ pub fn text(value: &str) -> Text {
     Some(value.to_string())
 }
 
+fn width(of: u8) -> Option<usize> {
+    Some(match of {
+        kind::TINY => 1,
+        kind::SHORT | kind::YEAR => 2,
+        kind::INT24 | kind::LONG => 4,
+        kind::LONGLONG => 8,
+        _ => return None,
+    })
+}
+
 fn binary_value(value: &str, column: &Column) -> Vec<u8> {
+    if let Some(width) = width(column.kind) {
+        return value.parse::<i128>().unwrap().to_le_bytes()[..width].to_vec();
+    }
     match column.kind {
-        kind::LONGLONG if column.is_unsigned() => {
-            value.parse::<u64>().unwrap().to_le_bytes().to_vec()
-        }
-        kind::LONGLONG => value.parse::<i64>().unwrap().to_le_bytes().to_vec(),
         kind::DOUBLE => value.parse::<f64>().unwrap().to_le_bytes().to_vec(),
+        kind::FLOAT => value.parse::<f32>().unwrap().to_le_bytes().to_vec(),
         _ => value.as_bytes().to_vec(),
     }
 }
 
 fn shown(value: &[u8], column: &Column) -> String {
-    let eight = || -> [u8; 8] { value.try_into().unwrap() };
+    if let Some(width) = width(column.kind) {
+        assert_eq!(value.len(), width);
+        let signed = !column.is_unsigned() && column.kind != kind::YEAR;
+        let fill = if signed && value[width - 1] & 0x80 != 0 {
+            0xff
+        } else {
+            0
+        };
+        let mut all = [fill; 16];
+        all[..width].copy_from_slice(value);
+        return i128::from_le_bytes(all).to_string();
+    }
     match column.kind {
-        kind::LONGLONG if column.is_unsigned() => u64::from_le_bytes(eight()).to_string(),
-        kind::LONGLONG => i64::from_le_bytes(eight()).to_string(),
-        kind::DOUBLE => f64::from_le_bytes(eight()).to_string(),
+        kind::DOUBLE => f64::from_le_bytes(value.try_into().unwrap()).to_string(),
         _ => String::from_utf8(value.to_vec()).unwrap(),
     }
 }
@@ -99,7 +118,17 @@ pub fn merged(
     binary: bool,
 ) -> Result<(Vec<Vec<Text>>, usize), Error> {
     let all: Vec<Vec<Column>> = shards.iter().map(|_| columns.to_vec()).collect();
-    let mut merger = Merger::new(merge, &all, binary, 4, 1 << 20)?;
+    merged_of(merge, &all, shards, binary)
+}
+
+/// As [`merged`], where each shard has its own columns.
+pub fn merged_of(
+    merge: &Merge,
+    columns: &[Vec<Column>],
+    shards: &[Vec<Vec<Text>>],
+    binary: bool,
+) -> Result<(Vec<Vec<Text>>, usize), Error> {
+    let mut merger = Merger::new(merge, columns, binary, 4, 1 << 20)?;
     let visible = merger.columns().to_vec();
     let mut next = vec![0; shards.len()];
     let (mut rows, mut taken) = (Vec::new(), 0);
@@ -115,7 +144,7 @@ pub fn merged(
             Step::Needs(Needs::Any) => merger.hungry().next().expect("a shard that has not ended"),
         };
         match shards[wanted].get(next[wanted]) {
-            Some(row) => merger.push(wanted, &encode(row, columns, binary))?,
+            Some(row) => merger.push(wanted, &encode(row, &columns[wanted], binary))?,
             None => merger.end(wanted),
         }
         next[wanted] += 1;
