@@ -18,6 +18,8 @@ mod large;
 mod odd;
 #[path = "sharding/one.rs"]
 mod one;
+#[path = "sharding/outcome.rs"]
+mod outcome;
 #[path = "sharding/placed.rs"]
 mod placed;
 #[path = "sharding/tpc.rs"]
@@ -39,138 +41,16 @@ mod within;
 mod world;
 
 use common::{needs, wait_until, Login, RawClient};
-use generate::{Case, Random};
+use generate::Random;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Value};
+use mysql::Conn;
+use outcome::{fold, run, Outcome};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use types::Described;
 use world::World;
-
-/// What a statement came to.
-#[derive(Debug, Clone, PartialEq)]
-enum Outcome {
-    Rows {
-        columns: Vec<Described>,
-        rows: Vec<Vec<String>>,
-    },
-    Ok {
-        affected: u64,
-        warnings: u16,
-        last_insert_id: u64,
-        info: String,
-    },
-    Error(u16, String),
-}
-
-impl Outcome {
-    /// With the types as wide as some plan makes them.
-    fn whatever_the_plan(&self) -> Outcome {
-        match self.clone() {
-            Outcome::Rows { columns, rows } => Outcome::Rows {
-                columns: columns.iter().map(Described::whatever_the_plan).collect(),
-                rows,
-            },
-            other => other,
-        }
-    }
-}
-
-/// `values`: of an EXECUTE; none: as text.
-fn run(conn: &mut Conn, case: &Case, values: Option<&[Value]>) -> Outcome {
-    let outcome = match values {
-        Some(values) => conn
-            .exec_iter(&case.sql, values.to_vec())
-            .map(|mut r| collect(&mut r)),
-        None => conn.query_iter(&case.sql).map(|mut r| collect(&mut r)),
-    };
-    match outcome {
-        Ok(Ok(Outcome::Rows { columns, mut rows })) => {
-            if !case.ordered {
-                rows.sort();
-            }
-            Outcome::Rows { columns, rows }
-        }
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(e)) | Err(e) => match e {
-            mysql::Error::MySqlError(e) => Outcome::Error(e.code, e.message),
-            other => panic!("{}: {other}", case.sql),
-        },
-    }
-}
-
-fn collect<P: mysql::prelude::Protocol>(
-    result: &mut mysql::QueryResult<'_, '_, '_, P>,
-) -> mysql::Result<Outcome> {
-    let columns: Vec<Described> = result
-        .columns()
-        .as_ref()
-        .iter()
-        .map(Described::of)
-        .collect();
-    if columns.is_empty() {
-        return Ok(Outcome::Ok {
-            affected: result.affected_rows(),
-            warnings: result.warnings(),
-            last_insert_id: result.last_insert_id().unwrap_or(0),
-            info: result.info_str().into_owned(),
-        });
-    }
-    let mut rows = Vec::new();
-    for row in result.by_ref() {
-        let row = row?;
-        let value = |at| match row.as_ref(at) {
-            Some(Value::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-            other => format!("{other:?}"),
-        };
-        rows.push((0..row.len()).map(value).collect());
-    }
-    Ok(Outcome::Rows { columns, rows })
-}
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
-}
-
-/// Grouped text may be shown in any spelling that its collation takes for the same.
-fn fold(outcome: Outcome, case: &Case) -> Outcome {
-    let folds = [
-        "GROUP BY",
-        "DISTINCT",
-        "MIN(",
-        "MAX(",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-    ];
-    match outcome {
-        Outcome::Rows { columns, mut rows } if folds.iter().any(|word| case.sql.contains(word)) => {
-            for value in rows.iter_mut().flatten() {
-                let folded = value.trim_end().to_lowercase();
-                *value = folded
-                    .replace(['ä', 'á'], "a")
-                    .replace('ß', "ss")
-                    .replace('ё', "е");
-            }
-            if !case.ordered {
-                rows.sort();
-            }
-            Outcome::Rows { columns, rows }
-        }
-        // each shard has its own word on a statement's outdated spelling
-        Outcome::Ok {
-            affected,
-            last_insert_id,
-            info,
-            ..
-        } if case.sql.contains("VALUES(") => Outcome::Ok {
-            affected,
-            warnings: 0,
-            last_insert_id,
-            info: info.split("  Warnings").next().unwrap_or("").to_owned(),
-        },
-        other => other,
-    }
 }
 
 #[test]
