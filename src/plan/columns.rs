@@ -28,11 +28,11 @@ pub enum Kind {
         low: i128,
         high: i128,
     },
-    /// DECIMAL, FLOAT, DOUBLE, BIT, YEAR.
+    /// DECIMAL, FLOAT, DOUBLE.
     Number,
     Date,
     DateTime,
-    /// TIMESTAMP (the same text is another moment in another time zone) and TIME.
+    /// TIMESTAMP (the same text is another moment in another time zone), TIME and YEAR.
     Time,
     /// CHAR and VARCHAR: `length` in characters.
     Text {
@@ -44,7 +44,7 @@ pub enum Kind {
         length: u32,
     },
     Enum,
-    /// TEXT, BLOB, JSON, spatial: not compared here.
+    /// TEXT, BLOB, JSON, BIT (which MariaDB shows as bytes or as digits, by its plan), spatial: not compared here.
     Other,
 }
 
