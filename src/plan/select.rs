@@ -71,6 +71,7 @@ impl Bound<'_> {
             merge,
             order,
             limit: pushed,
+            behind_items: self.behind_items(select),
             items_end: select.items_end,
             tail: query.tail,
             order_span: query.order_span,

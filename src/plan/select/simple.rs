@@ -1,5 +1,6 @@
 //! What every part of a fan-out's text gets: hidden columns, its own ORDER BY and LIMIT.
-use crate::plan::ast::Span;
+use crate::plan::ast::{ExprKind, Item, Select, Span};
+use crate::plan::bind::Bound;
 use crate::plan::edit::{Edit, Piece};
 use crate::plan::types::Merge;
 
@@ -13,6 +14,8 @@ pub(in crate::plan) struct Simple {
     /// LIMIT becomes this in the parts; none: it is left out.
     pub(in crate::plan) limit: Option<u64>,
     pub(super) items_end: usize,
+    /// Where hidden columns go.
+    pub(super) behind_items: usize,
     pub(super) tail: usize,
     pub(super) order_span: Option<Span>,
     pub(super) limit_span: Option<Span>,
@@ -35,8 +38,11 @@ impl Simple {
                     },
                 }));
             }
+            if self.behind_items > self.items_end {
+                with.push(Piece::Text(" ".into()));
+            }
             edits.push(Edit {
-                span: (self.items_end, self.items_end),
+                span: (self.behind_items, self.behind_items),
                 with,
             });
         }
@@ -64,5 +70,26 @@ impl Simple {
             });
         }
         edits
+    }
+}
+
+impl Bound<'_> {
+    /// Where hidden columns go. MySQL under IGNORE_SPACE counts the space behind a word to the column's name: a client that
+    /// asks for `a + b FROM` gets the name `a + b `, whatever is put in behind it.
+    pub(super) fn behind_items(&self, select: &Select) -> usize {
+        let end = select.items_end;
+        let named_by_text = |item: &Item| {
+            let expr = item.expr.as_ref().filter(|_| item.alias.is_none());
+            expr.is_some_and(|e| !matches!(e.kind, ExprKind::Column(_)))
+        };
+        let character = |at: usize| self.literals.text((at, at + 1)).first().copied();
+        let word = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'$' || !c.is_ascii();
+        let ends_with_a_word = end.checked_sub(1).and_then(character).is_some_and(word);
+        if !ends_with_a_word || !select.items.last().is_some_and(named_by_text) {
+            return end;
+        }
+        let spaces =
+            (end..).take_while(|at| character(*at).is_some_and(|c| c.is_ascii_whitespace()));
+        end + spaces.count()
     }
 }

@@ -403,3 +403,16 @@ SELECT id FROM orders WHERE state = 'x' FOR UPDATE;
 -- shard 2 on s1: SELECT id FROM `orders_2` AS `orders` WHERE state = 'x' FOR UPDATE
 -- shard 3 on s1: SELECT id FROM `orders_3` AS `orders` WHERE state = 'x' FOR UPDATE
 -- merge: rows as they come
+
+# MySQL under IGNORE_SPACE takes the space behind a word for a part of the column's name
+SELECT id, -total + id  FROM orders ORDER BY -id LIMIT 2;
+-- table: orders: mod of customer_id over 4 shards; no condition on customer_id leaves any out
+-- pushed down: ORDER BY; LIMIT 2
+-- plan: fan-out: 4 shards run at once
+-- shard 0 on s0: SELECT id, -total + id  , -id FROM `orders_0` AS `orders` ORDER BY -id LIMIT 2
+-- shard 1 on s0: SELECT id, -total + id  , -id FROM `orders_1` AS `orders` ORDER BY -id LIMIT 2
+-- shard 2 on s1: SELECT id, -total + id  , -id FROM `orders_2` AS `orders` ORDER BY -id LIMIT 2
+-- shard 3 on s1: SELECT id, -total + id  , -id FROM `orders_3` AS `orders` ORDER BY -id LIMIT 2
+-- merge: order: hidden 1 (number)
+-- merge: limit: 2 rows from 0
+-- merge: hidden: the last 1 columns are left out
