@@ -335,8 +335,10 @@ fn every_variable_is_the_clients_alone(port: u16) {
             (_, Ok(n)) if n < 1 << 40 => (n + 1000).to_string(),
             _ => continue,
         };
-        // with autocommit off what asks for the variables would begin a transaction
-        let replayed = replay_policy(name.as_bytes()) == Replay::Yes && name != "autocommit";
+        // with autocommit off what asks for the variables would begin a transaction; with sql_auto_is_null a session
+        // keeps its connection
+        let apart = ["autocommit", "sql_auto_is_null"].contains(&name.as_str());
+        let replayed = replay_policy(name.as_bytes()) == Replay::Yes && !apart;
         let sql = format!("SET SESSION {name} = {other}");
         if replayed && client.query_drop(&sql).is_ok() {
             set.push(name.clone());
@@ -778,6 +780,47 @@ fn a_collation_of_set_names_follows_to_every_connection() {
             assert_eq!(seen[1].as_deref(), Some("1"), "{set}");
         }
     }
+}
+
+#[test]
+fn an_insert_that_is_found_by_is_null_is_the_sessions_own() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(&["CREATE TABLE found_by_null (id INT AUTO_INCREMENT PRIMARY KEY, a INT)"]);
+    let find = "SELECT a FROM found_by_null WHERE id IS NULL";
+    let insert = |client: &mut mysql::Conn, a: u32| {
+        let sql = format!("INSERT INTO found_by_null (a) VALUES ({a})");
+        client.query_drop(sql).expect("insert");
+    };
+    let none: [[&str; 1]; 0] = [];
+    // the only connection to the primary has another session's insert
+    let single = one_connection();
+    insert(&mut single.client(), 1);
+    let mut first = single.client();
+    first.query_drop("SET sql_auto_is_null = 1").expect("SET");
+    assert_eq!(rows(&mut first, find), none);
+    insert(&mut first, 2);
+    assert_eq!(rows(&mut first, find), [["2"]]);
+    assert_eq!(rows(&mut first, find), none);
+    drop(first);
+    assert_eq!(rows(&mut single.client(), find), none);
+    // neighbours that insert in between are never seen
+    let proxy = ProxyConfig::new(cluster).start();
+    let (mut first, mut second) = (proxy.client(), proxy.client());
+    first.query_drop("SET sql_auto_is_null = ON").expect("SET");
+    for a in 3..9 {
+        insert(&mut first, a);
+        insert(&mut second, 100);
+        assert_eq!(rows(&mut first, find), [[a.to_string()]]);
+        assert_eq!(rows(&mut second, find), none);
+    }
+    // what many drivers say at their start keeps no connection
+    second.query_drop("SET sql_auto_is_null = 0").expect("SET");
+    second.query_drop("SELECT 1").expect("SELECT");
+    let id = second.connection_id().to_string();
+    let sessions = proxy.ask_admin("SHOW SESSIONS");
+    let own = sessions.iter().find(|row| row[0] == id).expect("a session");
+    assert!(!own.iter().any(|v| v.contains("variable")), "{own:?}");
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod chaos;
 mod common;
 #[path = "sharding/generate.rs"]
 mod generate;
+#[path = "sharding/globals.rs"]
+mod globals;
 #[path = "sharding/large.rs"]
 mod large;
 #[path = "sharding/odd.rs"]

@@ -140,6 +140,12 @@ impl State {
         self.variables.get(at).map(|(_, value)| value.as_ref())
     }
 
+    /// With `sql_auto_is_null`, `WHERE id IS NULL` finds what the connection inserted last, whoever that was.
+    pub fn is_auto_is_null(&self) -> bool {
+        let value = self.variable(b"sql_auto_is_null");
+        value.is_some_and(|value| matches!(value, b"ON" | b"1"))
+    }
+
     /// Schema and everything SET forgotten; the character sets stay: what a connection has after set-up.
     pub(super) fn base(&self, schema: Option<Box<[u8]>>) -> State {
         let keep = |(name, _): &&Variable| {

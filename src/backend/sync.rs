@@ -13,7 +13,7 @@ pub enum Fit {
     Exact,
     /// Number of commands (at most; a guarded connection may need fewer).
     Sync(usize),
-    /// A schema cannot be unselected, nor MySQL's user variables be forgotten: needs COM_CHANGE_USER or another connection.
+    /// A schema cannot be unselected, nor MySQL's user variables or an insert's id be forgotten: needs COM_CHANGE_USER or another connection.
     Impossible,
 }
 
@@ -24,6 +24,9 @@ pub fn fit(have: &Rc<State>, want: &Rc<State>, mariadb: bool) -> Fit {
         return Fit::Exact;
     }
     if have.schema.is_some() && want.schema.is_none() || lacks_character_sets(have, want) {
+        return Fit::Impossible;
+    }
+    if want.is_auto_is_null() && !have.is_auto_is_null() {
         return Fit::Impossible;
     }
     let is_others = |name: &[u8]| want.user_variable(name).is_none();

@@ -8,7 +8,7 @@ use super::client::{Client, ClientError, Link, Rows};
 use super::health::{Facts, Outcome, Replication};
 use super::{greeting, replication, resolve};
 use crate::config::{Address, Monitor, ProxyHeaders, ServerTls};
-use crate::topology::{Greeting, Target};
+use crate::topology::{Greeting, Target, NO_SELECT_LIMIT};
 use crate::wire::handshake;
 use std::collections::HashMap;
 use std::io;
@@ -161,14 +161,15 @@ impl Prober {
             collations: Arc::new(collations),
             sql_mode: String::new(),
             autocommit: true,
+            select_limit: false,
+            div_precision_increment: Greeting::DIV_PRECISION_INCREMENT,
         });
     }
 
     async fn facts(&mut self, client: &mut Client) -> Result<Facts, ClientError> {
         let read_only = read_only(client).await?;
-        let (sql_mode, autocommit) = defaults(client).await?;
         if let Some(learnt) = self.learnt.as_mut() {
-            (learnt.sql_mode, learnt.autocommit) = (sql_mode, autocommit);
+            learn_defaults(learnt, client).await?;
         }
         let mariadb = self.learnt.as_ref().is_some_and(|g| g.is_mariadb());
         let replication = replication_status(client, mariadb).await?;
@@ -235,12 +236,16 @@ async fn read_only(client: &mut Client) -> Result<bool, ClientError> {
     }
 }
 
-/// How sessions that begin now read text, and whether with autocommit.
-async fn defaults(client: &mut Client) -> Result<(String, bool), ClientError> {
-    let question = "SELECT @@global.sql_mode, @@global.autocommit";
+/// What Umpire goes by as long as a session has not set it.
+async fn learn_defaults(learnt: &mut Greeting, client: &mut Client) -> Result<(), ClientError> {
+    let question = "SELECT @@global.sql_mode, @@global.autocommit, @@global.sql_select_limit, @@global.div_precision_increment";
     let rows = client.query(question).await?;
-    let sql_mode = rows.at(0, 0).unwrap_or_default().to_owned();
-    Ok((sql_mode, rows.at(0, 1) != Some("0")))
+    learnt.sql_mode = rows.at(0, 0).unwrap_or_default().to_owned();
+    learnt.autocommit = rows.at(0, 1) != Some("0");
+    learnt.select_limit = rows.at(0, 2).is_some_and(|limit| limit != NO_SELECT_LIMIT);
+    let increment = rows.at(0, 3).and_then(|digits| digits.parse().ok());
+    learnt.div_precision_increment = increment.unwrap_or(Greeting::DIV_PRECISION_INCREMENT);
+    Ok(())
 }
 
 async fn replication_status(

@@ -195,7 +195,7 @@ pub struct GatheredTable {
     /// Name of the temporary table with its schema, quoted.
     pub name: String,
     /// Statement that creates it empty, with the exact types and collations of the rows to come. Runs on the
-    /// gathering group under this session's sql_mode.
+    /// gathering group; means the same under every sql_mode but MariaDB's ORACLE and MAXDB.
     pub create: Vec<u8>,
     /// What the shards are asked for; the columns are the temporary table's, in order.
     pub parts: Vec<Part>,

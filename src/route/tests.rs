@@ -57,6 +57,8 @@ fn group_of(servers: Vec<Server>) -> Group {
             collations: Arc::new(HashMap::new()),
             sql_mode: String::new(),
             autocommit: true,
+            select_limit: false,
+            div_precision_increment: 4,
         }),
         accounts: None,
     }

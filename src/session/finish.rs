@@ -1,7 +1,7 @@
 //! What a reply's end tells about the session: state, pins, the user's last write.
 use super::pins::Pins;
 use super::Session;
-use crate::backend::Lease;
+use crate::backend::{Lease, State};
 use crate::net;
 use crate::relay::TurnEnd;
 use crate::sniff::{self, Access, Effects, LockWord, Sniffed, Verb};
@@ -112,13 +112,20 @@ impl Session {
         reported
     }
 
+    /// The sql_mode of a state; the servers' own where it says nothing.
+    pub(super) fn mode_of<'s>(&'s self, state: &'s State) -> &'s [u8] {
+        let of_servers = self.greeting.sql_mode.as_bytes();
+        state.variable(b"sql_mode").unwrap_or(of_servers)
+    }
+
     /// What hangs on the state's values.
     pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
-        let of_servers = self.greeting.sql_mode.as_bytes();
-        let mode = self.state.variable(b"sql_mode").unwrap_or(of_servers);
-        self.dialect.ansi_quotes = has_mode(mode, b"ANSI_QUOTES");
-        self.zero_generates = super::sharded::zero_generates(&self.state);
+        let mode = self.mode_of(&self.state);
+        let ansi_quotes = has_mode(mode, b"ANSI_QUOTES");
+        self.zero_generates = super::sharded::zero_generates(mode);
+        self.dialect.ansi_quotes = ansi_quotes;
+        self.auto_is_null = self.state.is_auto_is_null();
         let charset = self
             .state
             .variable(b"character_set_client")

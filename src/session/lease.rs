@@ -236,7 +236,7 @@ impl Session {
                 net::monotonic_nanos()
             },
             last_write,
-            known_write: attempt.writes,
+            known_write: attempt.writes || self.auto_is_null,
             avoid: attempt.avoid,
             seed: self.shared.seed(),
         };
@@ -281,7 +281,7 @@ impl Session {
         (self.capabilities | SESSION_TRACK) & !(CONNECT_WITH_DB | CONNECT_ATTRS)
     }
 
-    fn leased(&self, lease: Lease, group: &Group, server: usize) -> Lease {
+    fn leased(&mut self, lease: Lease, group: &Group, server: usize) -> Lease {
         let stats = &self.shared.stats;
         if group.primary == Some(server) {
             &stats.turns_to_primary
@@ -290,6 +290,9 @@ impl Session {
         }
         .add(1);
         self.uses_server(&lease);
+        if self.auto_is_null {
+            self.pins |= Pins::VARIABLE;
+        }
         lease
     }
 
@@ -359,7 +362,11 @@ impl Session {
             });
             let used = (lease.server.id, lease.id, lease.uses);
             self.entry.last_used.set(Some(used));
-            lease.after = After::Return;
+            // it was set just now, on a connection that others had
+            lease.after = match self.auto_is_null {
+                true => After::Reset,
+                false => After::Return,
+            };
             self.entry.on_server.set(None);
             return;
         }

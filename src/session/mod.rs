@@ -124,6 +124,8 @@ pub struct Session {
     idle_timeout: Duration,
     /// Of [`Session::state`]: see [`crate::plan::Request`].
     zero_generates: bool,
+    /// Of [`Session::state`]: the session keeps a connection of the primary that nobody had before.
+    auto_is_null: bool,
     /// The running statement has one shard's text.
     names_shards: bool,
     /// Seats at other groups than the user's own.
@@ -306,6 +308,7 @@ impl Session {
             pools: Box::default(),
             idle_timeout: proxy.idle_timeout,
             zero_generates: true,
+            auto_is_null: false,
             names_shards: false,
             sharded: None,
             library: None,

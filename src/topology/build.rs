@@ -188,13 +188,16 @@ impl Snapshot {
         Built { snapshot, alarms }
     }
 
-    /// A group's servers give new sessions another sql_mode or autocommit than before.
+    /// A group's servers give new sessions other variables than before that Umpire goes by.
     pub fn has_other_modes_than(&self, before: &Snapshot) -> bool {
         self.groups.iter().any(|group| {
             let known = before.groups.iter().find(|g| g.name == group.name);
             known.is_some_and(|known| {
                 let (old, new) = (&known.greeting, &group.greeting);
-                old.sql_mode != new.sql_mode || old.autocommit != new.autocommit
+                old.sql_mode != new.sql_mode
+                    || old.autocommit != new.autocommit
+                    || old.select_limit != new.select_limit
+                    || old.div_precision_increment != new.div_precision_increment
             })
         })
     }

@@ -24,6 +24,7 @@ impl Greeting {
             merged.capabilities &= other.capabilities;
             merged.collations = common(&merged.collations, &other.collations);
             merged.autocommit &= other.autocommit;
+            merged.select_limit |= other.select_limit;
             if other.sql_mode != lowest.sql_mode {
                 // text that any of them reads in a way of its own
                 merged.sql_mode = format!("{},{}", merged.sql_mode, other.sql_mode);
@@ -60,6 +61,8 @@ impl Greeting {
             collations: Arc::default(),
             sql_mode: String::new(),
             autocommit: true,
+            select_limit: false,
+            div_precision_increment: Greeting::DIV_PRECISION_INCREMENT,
         }
     }
 }

@@ -106,6 +106,9 @@ pub struct Group {
     pub accounts: Option<Arc<accounts::Accounts>>,
 }
 
+/// `sql_select_limit` where there is none.
+pub const NO_SELECT_LIMIT: &str = "18446744073709551615";
+
 /// What a group's servers say of themselves, learnt by the control thread before the first client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greeting {
@@ -122,9 +125,16 @@ pub struct Greeting {
     pub sql_mode: String,
     /// @@global.autocommit: whether new sessions begin with it.
     pub autocommit: bool,
+    /// @@global.sql_select_limit is set: the results of new sessions are cut.
+    pub select_limit: bool,
+    /// @@global.div_precision_increment: digits that a division adds to those of a DECIMAL.
+    pub div_precision_increment: u32,
 }
 
 impl Greeting {
+    /// `div_precision_increment` where nothing else is known: the servers' own default.
+    pub const DIV_PRECISION_INCREMENT: u32 = 4;
+
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
     }

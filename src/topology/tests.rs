@@ -352,6 +352,8 @@ fn greeting(version: &str, capabilities: u64, collations: &[u16]) -> Greeting {
         collations: Arc::new(collations.iter().map(entry).collect()),
         sql_mode: String::new(),
         autocommit: true,
+        select_limit: false,
+        div_precision_increment: 4,
     }
 }
 

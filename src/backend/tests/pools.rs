@@ -608,6 +608,8 @@ fn snapshot(servers: Vec<Arc<crate::topology::Server>>) -> Snapshot {
         collations: Arc::default(),
         sql_mode: String::new(),
         autocommit: true,
+        select_limit: false,
+        div_precision_increment: 4,
     };
     let group = crate::topology::Group {
         name: "main".into(),

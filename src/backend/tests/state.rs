@@ -20,6 +20,8 @@ fn greeting() -> Greeting {
         collations: Arc::new(HashMap::from(known)),
         sql_mode: String::new(),
         autocommit: true,
+        select_limit: false,
+        div_precision_increment: 4,
     }
 }
 

@@ -106,7 +106,7 @@ impl Session {
             held,
             ids: &ids,
             version: Some(self.shared.columns.version(&snapshot.shards, now)),
-            zero_generates: zero_generates(state),
+            zero_generates: zero_generates(self.mode_of(state)),
             seed: self.shared.seed(),
         })
     }
@@ -373,8 +373,7 @@ impl Session {
 }
 
 /// 0 for an AUTO_INCREMENT column makes an id.
-pub(in crate::session) fn zero_generates(state: &State) -> bool {
-    let mode = state.variable(b"sql_mode").unwrap_or_default();
+pub(in crate::session) fn zero_generates(mode: &[u8]) -> bool {
     !has_word(mode, b"NO_AUTO_VALUE_ON_ZERO")
 }
 

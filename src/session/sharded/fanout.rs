@@ -9,6 +9,7 @@ use crate::plan::{Answer, Fanout, Part};
 use crate::scatter::{Branch, BranchEnd, Counting, Failure, Output, Rows, Scatter, Totals};
 use crate::session::pins::Pins;
 use crate::sniff::{Sniffed, Verb};
+use crate::topology::NO_SELECT_LIMIT;
 use crate::wire::column::Column;
 use crate::wire::{error, status};
 use std::rc::Rc;
@@ -17,8 +18,6 @@ use std::task::{Context, Poll};
 /// Undoes one statement of a transaction where another shard refused it.
 const SAVE: &[u8] = b"SAVEPOINT umpire_statement";
 const UNDO: &[u8] = b"ROLLBACK TO SAVEPOINT umpire_statement";
-/// MySQL's own default.
-const DIV_PRECISION_INCREMENT: u32 = 4;
 
 impl Session {
     /// Runs the parts and answers the client.
@@ -133,10 +132,21 @@ impl Session {
         format!("shard {} on group '{group}'", part.shard)
     }
 
+    /// Whether new sessions of the part's group have a sql_select_limit.
+    fn is_limited(&self, part: &Part) -> bool {
+        let snapshot = self.shared.snapshot();
+        let group = snapshot.groups.get(part.group);
+        group.is_some_and(|group| group.greeting.select_limit)
+    }
+
     pub(super) fn may_fan_out(&self, fanout: &Fanout) -> Result<(), Told> {
-        if self.state.variable(b"sql_select_limit").is_some() && !fanout.writes {
-            let what = "sql_select_limit cannot hold for a statement on several shards: SET sql_select_limit = DEFAULT and write LIMIT";
-            return Err(error::own(what).into());
+        let limited = match self.state.variable(b"sql_select_limit") {
+            Some(limit) => limit != NO_SELECT_LIMIT.as_bytes(),
+            None => fanout.parts.iter().any(|part| self.is_limited(part)),
+        };
+        if limited && !fanout.writes {
+            let what = format!("sql_select_limit cannot hold for a statement on several shards: SET sql_select_limit = {NO_SELECT_LIMIT} and write LIMIT");
+            return Err(error::own(&what).into());
         }
         let snapshot = self.shared.snapshot();
         for part in &fanout.parts {
@@ -421,7 +431,7 @@ impl Session {
         let value = self.state.variable(b"div_precision_increment");
         value
             .and_then(|v| std::str::from_utf8(v).ok()?.parse().ok())
-            .unwrap_or(DIV_PRECISION_INCREMENT)
+            .unwrap_or(self.greeting.div_precision_increment)
     }
 }
 

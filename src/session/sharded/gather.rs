@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::task::Context;
 
 /// Zero dates, zeros for AUTO_INCREMENT and empty ENUM values go in as they came out.
-const INSERT_MODE: &[u8] = b"NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES";
+const GATHERING_MODE: &[u8] = b"NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES";
 /// One INSERT statement, about; servers take a megabyte at the least.
 const BATCH: usize = 256 * 1024;
 
@@ -172,17 +172,16 @@ impl Session {
         gather: &Gather,
         rows: Vec<Collected>,
     ) -> Result<(), Failure> {
-        let state = self.state.clone();
-        self.write_state_to(used, &state);
+        // a DATE would be a DATETIME under ORACLE, and what the shards have is not to be judged anew
+        let mode = self.state.with_variable(b"sql_mode", GATHERING_MODE);
+        let mode = self.shared.states.intern(mode);
+        self.write_state_to(used, &mode);
         for table in &gather.tables {
             used.write_silent(format!("DROP TEMPORARY TABLE IF EXISTS {}", table.name).as_bytes());
             used.write_silent(&table.create);
         }
         self.run_one(used).await?;
-        let mode = self.state.with_variable(b"sql_mode", INSERT_MODE);
-        let mode = self.shared.states.intern(mode);
-        used.lease.state = state;
-        self.write_state_to(used, &mode);
+        used.lease.state = mode;
         for (table, collected) in gather.tables.iter().zip(rows) {
             let Some(columns) = collected.columns.first() else {
                 continue;
@@ -199,7 +198,6 @@ impl Session {
             }
         }
         self.run_one(used).await?;
-        used.lease.state = mode;
         Ok(())
     }
 

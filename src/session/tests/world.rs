@@ -286,6 +286,8 @@ fn group(servers: Vec<Arc<Server>>) -> Group {
             collations: Arc::default(),
             sql_mode: String::new(),
             autocommit: true,
+            select_limit: false,
+            div_precision_increment: 4,
         }),
         accounts: None,
     }
