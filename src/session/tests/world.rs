@@ -359,7 +359,11 @@ impl Client {
             if let Some((_, payload)) = self.incoming.pop() {
                 return Some(payload);
             }
-            let buf = self.socket.recv().await.expect("an answer in time")?;
+            let buf = match self.socket.recv().await {
+                // it left while something from here was on its way
+                Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                received => received.expect("an answer in time")?,
+            };
             self.incoming.push(&buf).expect("packets");
         }
     }
