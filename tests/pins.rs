@@ -185,6 +185,41 @@ fn a_large_statement_holds_its_connection_only_for_what_it_did() {
     });
 }
 
+#[test]
+fn a_report_that_comes_late_does_not_stand_for_what_a_statement_did_unseen() {
+    needs!(the_proxy);
+    let cluster = Cluster::shared();
+    cluster.prepare(
+        &["CREATE FUNCTION sets_two() RETURNS INT NOT DETERMINISTIC \
+         BEGIN SET @a = 77; SET SESSION group_concat_max_len = 55; RETURN 1; END"],
+    );
+    let mut config = ProxyConfig::new(cluster).proxy("workers = [0]");
+    config.split = false;
+    config.servers[0].2 = "max_connections = 1".into();
+    let proxy = config.start();
+    let large = format!("SELECT LENGTH('{}'), @a := 77", "x".repeat(400_000));
+    for sql in [large.as_str(), "SELECT sets_two()"] {
+        let login = Login::default().with(cap::DEPRECATE_EOF | cap::SESSION_TRACK);
+        let mut client = RawClient::login(proxy.port, &login).expect("app can log in");
+        let mut run = |sql: &str| client.query(sql).expect("connected");
+        run("USE information_schema");
+        // an EXECUTE that fails in another schema leaves MariaDB a report for later
+        let failing = client.prepare("SELECT (SELECT 1 UNION SELECT 2), DATABASE()");
+        client.query("USE app").expect("connected");
+        let mut body = failing.id.to_le_bytes().to_vec();
+        body.extend([0, 1, 0, 0, 0]);
+        let reply = client.command(0x17, &body).expect("connected");
+        assert_eq!(reply.code(), 1242);
+        let reply = client.query(sql).expect("connected");
+        assert_eq!(reply.error, None);
+        let end = &sql[sql.len() - 10..];
+        let after = pins(&proxy, client.hello.connection_id);
+        assert_ne!(after, "", "…{end}");
+        let kept = client.query("SELECT @a").expect("connected").value();
+        assert_eq!(kept.as_deref(), Some("77"), "…{end}");
+    }
+}
+
 /// Texts that take a lock only for who knows the mode in which the server reads them.
 const READ_BY_MODE: [(&str, &str); 2] = [
     (

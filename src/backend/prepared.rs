@@ -5,6 +5,13 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StatementKey(pub u128);
 
+impl StatementKey {
+    /// The same statement with its parameters of these types; 0: as derived from its text.
+    pub fn with_types(self, label: u128) -> StatementKey {
+        StatementKey(self.0.wrapping_add(label))
+    }
+}
+
 /// One statement as the server knows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Prepared {

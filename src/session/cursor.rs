@@ -16,7 +16,7 @@ impl Session {
             self.tell(&error);
             return Ok(());
         };
-        let (key, open) = (statement.key, statement.cursor);
+        let (key, open) = (statement.place(), statement.cursor);
         // without a cursor here a held connection is held for something else
         let lease = if open { self.held.take() } else { None };
         let Some(mut lease) = lease else {

@@ -4,17 +4,19 @@
 //! prepared first, under the state it was prepared in; parameter types that the client sent once and
 //! relies on are put in for a connection that has not seen them.
 use super::lease::Attempt;
+use super::parameter_types::Known;
 use super::pins::Pins;
 use super::prepare::{close_on_server, statement_id, with_statement_id};
+use super::ready::Ready;
 use super::sharded::OnShard;
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
-use crate::backend::{After, Lease, Prepared, State, StatementKey};
+use crate::backend::{After, Lease};
 use crate::net::Buf;
-use crate::relay::{Broken, Command, TurnEnd};
+use crate::relay::{Command, TurnEnd};
 use crate::sniff::{Access, Effects, Sniffed};
-use crate::wire::packet::{frame, HEADER, MAX_PAYLOAD};
+use crate::wire::packet::{HEADER, MAX_PAYLOAD};
 use crate::wire::prepare::{with_types, Execute};
 use crate::wire::{command, error, reply, status};
 use std::rc::Rc;
@@ -25,21 +27,23 @@ const BULK: u64 = u64::MAX;
 /// MYSQL_TYPE_NULL
 const UNBOUND: [u8; 2] = [6, 0];
 /// An EXECUTE that is refused before anything else happens.
-const WRONG_ARGUMENTS: u16 = 1210;
-const UNKNOWN_STATEMENT: u16 = 1243;
+pub(super) const WRONG_ARGUMENTS: u16 = 1210;
+pub(super) const UNKNOWN_STATEMENT: u16 = 1243;
 /// The EXECUTE flags that ask for a cursor; another one only says that query attributes follow.
 const CURSOR_FLAGS: u8 = 7;
 
 /// What an EXECUTE needs of its statement, copied out so that the session stays free to borrow.
-struct Plan {
-    id: u32,
+pub(super) struct Plan {
+    pub id: u32,
     sniffed: Sniffed,
     text: Rc<[u8]>,
-    head: Execute,
+    pub head: Execute,
     cursor: bool,
-    on: OnShard,
+    pub on: OnShard,
     /// Policies have nothing to say of it.
     passed: bool,
+    /// The parameters' types after it, if they change.
+    pub becomes: Option<Known>,
 }
 
 impl Session {
@@ -66,7 +70,7 @@ impl Session {
         on: OnShard,
         judged: bool,
     ) -> Result<(), End> {
-        let plan = match self.plan_execute(&command, on) {
+        let mut plan = match self.plan_execute(&command, on) {
             Ok(plan) => plan,
             Err(error) => {
                 self.tell(&error);
@@ -100,8 +104,8 @@ impl Session {
                 self.settle(lease);
                 return Ok(());
             }
-            let server_id = match self.prepared_on(&mut lease, plan.id, &plan.on).await {
-                Ok(id) => id,
+            let ready = match self.ready_to_execute(&mut lease, &command, &mut plan).await {
+                Ok(ready) => ready,
                 Err(NotReady::Refused(error)) if self.can_heal(&lease, &error) => {
                     lease.after = After::Reset;
                     let text = plan.text.clone();
@@ -127,7 +131,7 @@ impl Session {
                     }
                 }
             };
-            let out = match self.outgoing_execute(&mut lease, &command, &plan, server_id) {
+            let out = match self.outgoing_execute(&mut lease, &command, &plan, ready) {
                 Ok(out) => out,
                 Err(error) => {
                     self.forget_unless_held(lease);
@@ -138,6 +142,7 @@ impl Session {
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(mut end) => {
                     self.executed(&plan, &end);
+                    self.note_parameter_types(&mut lease, &mut plan, ready, end.error.as_ref());
                     self.follow_up(&mut lease, &mut end, &plan.sniffed, &plan.text)
                         .await?;
                     let said = [&plan.text[..], command.body()];
@@ -171,6 +176,7 @@ impl Session {
             .map(|id| self.statements.resolve(id))
             .unwrap_or(0);
         let capabilities = self.server_capabilities();
+        let resolves_once = self.resolves_once();
         let Some(statement) = self.statements.get(id) else {
             return Err(self.unknown_statement(id, "mysqld_stmt_execute"));
         };
@@ -201,6 +207,10 @@ impl Session {
                 statement.types = types.map(Into::into);
             }
         }
+        let becomes = match resolves_once {
+            true => statement.types_after(command, &head, capabilities),
+            false => None,
+        };
         let cursor = head.flags & CURSOR_FLAGS != 0;
         let mut sniffed = statement.sniffed;
         // an open cursor holds its connection while the session may write; a command that is streamed cannot be
@@ -216,108 +226,8 @@ impl Session {
             cursor,
             on,
             passed: self.has_passed(&passed),
+            becomes,
         })
-    }
-
-    /// The server's id of the statement on this connection; prepares it there first if need be.
-    pub(super) async fn prepared_on(
-        &mut self,
-        lease: &mut Lease,
-        id: u32,
-        on: &OnShard,
-    ) -> Result<u32, NotReady> {
-        if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
-            self.statements.keep_apart(id);
-        }
-        let Some(statement) = self.statements.get(id) else {
-            return Err(NotReady::Refused(
-                self.unknown_statement(id, "mysqld_stmt_execute"),
-            ));
-        };
-        let key = on
-            .as_ref()
-            .map_or(statement.key, |on| StatementKey(on.identity));
-        if let Some(prepared) = lease.prepared.get(key) {
-            return Ok(prepared.server_id);
-        }
-        let text = on.as_ref().map_or(&statement.text, |on| &on.sql);
-        let (text, state) = (text.clone(), statement.state.clone());
-        let typed = statement
-            .sniffed
-            .effects
-            .contains(Effects::USES_USER_VARIABLE);
-        // rare once the connection knows the statement: on the heap, so that a session's task stays small
-        Box::pin(self.prepare_on(lease, key, text, state, typed)).await
-    }
-
-    pub(super) async fn prepare_on(
-        &mut self,
-        lease: &mut Lease,
-        key: StatementKey,
-        text: Rc<[u8]>,
-        state: Rc<State>,
-        typed: bool,
-    ) -> Result<u32, NotReady> {
-        let settled = std::mem::replace(&mut lease.after, After::Close);
-        let wanted = self.shared.states.intern(prepare_state(
-            &lease.state,
-            &state,
-            typed && !self.has_own_user_variables(),
-        ));
-        let before = lease.state.clone();
-        if let Err(failed) = self.change_state(lease, &wanted).await {
-            if !self.pins.is_empty() {
-                // some of it may have worked
-                lease.state = wanted;
-                self.go_back(lease, &before).await?;
-                lease.after = settled;
-            }
-            return Err(failed);
-        }
-        let mut out = Vec::new();
-        let mut payload = Vec::with_capacity(text.len() + 1);
-        payload.push(command::STMT_PREPARE);
-        payload.extend_from_slice(&text);
-        frame(&payload, 0, &mut out);
-        lease.socket.send(Buf::from_vec(out));
-        let end = self
-            .own_reply(lease, command::STMT_PREPARE)
-            .await
-            .map_err(NotReady::Broken)?;
-        if !self.pins.is_empty() {
-            // a held connection is not made to fit again before the command
-            self.go_back(lease, &before).await?;
-        }
-        lease.after = settled;
-        let Some(ok) = end.prepared else {
-            let error = end.error.unwrap_or_else(|| {
-                error::own("a server answered COM_STMT_PREPARE with neither OK nor error")
-            });
-            return Err(NotReady::Refused(error));
-        };
-        let here = Prepared {
-            server_id: ok.statement_id,
-            parameters: ok.parameters,
-            columns: ok.columns,
-            types_of: NOBODY,
-        };
-        self.keep_prepared(lease, key, here);
-        Ok(ok.statement_id)
-    }
-
-    /// The state of a held connection as it was. Without it the session's further statements would run in
-    /// another one: then the connection counts as lost.
-    async fn go_back(&mut self, lease: &mut Lease, before: &Rc<State>) -> Result<(), NotReady> {
-        match self.change_state(lease, before).await {
-            Err(NotReady::Refused(error)) => {
-                tracing::warn!(server = %lease.server.address, ?error, "a session's state could not be restored");
-                Err(NotReady::Broken(Broken::Protocol {
-                    untouched: true,
-                    what: "session state refused",
-                }))
-            }
-            done => done,
-        }
     }
 
     /// The client's command for this connection: the server's statement id, and types it has not seen.
@@ -326,18 +236,14 @@ impl Session {
         lease: &mut Lease,
         command: &Command,
         plan: &Plan,
-        server_id: u32,
+        ready: Ready,
     ) -> Result<Outgoing, reply::Err> {
         let (free, mariadb) = (self.pins.is_empty(), self.dialect.mariadb);
         let mut bytes = command.bytes.clone();
-        self.note_bulk_types(lease, command, plan.id);
+        note_bulk_types(lease, command, ready);
         if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
         {
-            let key = plan
-                .on
-                .as_ref()
-                .map_or(statement.key, |on| StatementKey(on.identity));
-            if let Some(prepared) = lease.prepared.get(key) {
+            if let Some(prepared) = lease.prepared.get(ready.key) {
                 if plan.head.types.is_none() && prepared.types_of != statement.token {
                     bytes = match &statement.types {
                         Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
@@ -358,7 +264,7 @@ impl Session {
             }
         }
         Ok(Outgoing {
-            bytes: with_statement_id(&bytes, server_id),
+            bytes: with_statement_id(&bytes, ready.server_id),
             read: plan.sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
             needs_last_insert_id: self.may_ask_last_insert_id(&plan.sniffed),
@@ -376,21 +282,10 @@ impl Session {
             return;
         }
         (statement.long_data, statement.cursor) = (false, false);
-        if let Some(prepared) = lease.prepared.remove(statement.key) {
+        if let Some(prepared) = lease.prepared.remove(statement.place()) {
             close_on_server(lease, prepared.server_id);
         }
         self.update_statement_pins();
-    }
-
-    /// COM_STMT_BULK_EXECUTE brings types of its own: the connection no longer has those of any session's EXECUTE.
-    fn note_bulk_types(&mut self, lease: &mut Lease, command: &Command, id: u32) {
-        if command.kind() != command::STMT_BULK_EXECUTE {
-            return;
-        }
-        let key = self.statements.get(id).map(|s| s.key);
-        if let Some(prepared) = key.and_then(|key| lease.prepared.get(key)) {
-            prepared.types_of = BULK;
-        }
     }
 
     fn can_heal(&self, lease: &Lease, error: &reply::Err) -> bool {
@@ -430,34 +325,6 @@ impl Session {
     }
 }
 
-/// What a text means hangs on the schema, the SQL mode and the character sets; the rest of the
-/// connection's state stays (changing autocommit would end a transaction). `typed`: it names user variables, whose types
-/// are taken when it is prepared.
-fn prepare_state(now: &State, then: &State, typed: bool) -> State {
-    const MEANING: [&[u8]; 4] = [
-        b"sql_mode",
-        b"character_set_client",
-        b"character_set_connection",
-        b"collation_connection",
-    ];
-    let mut state = now.clone();
-    if typed {
-        state.user.clone_from(&then.user);
-    }
-    if then.schema.is_some() {
-        state.schema.clone_from(&then.schema);
-    }
-    state
-        .variables
-        .retain(|(name, _)| !MEANING.contains(&&**name));
-    for name in MEANING {
-        if let Some(value) = then.variable(name) {
-            state = state.with_variable(name, value);
-        }
-    }
-    state
-}
-
 /// The command, or its first part, with the types put in. `None`: it is of several packets, and the bytes of all
 /// of them would move.
 fn retyped(command: &Command, at: usize, types: &[u8]) -> Option<Buf> {
@@ -471,6 +338,16 @@ fn retyped(command: &Command, at: usize, types: &[u8]) -> Option<Buf> {
     out.push(0);
     out.extend_from_slice(&payload);
     Some(Buf::from_vec(out))
+}
+
+/// COM_STMT_BULK_EXECUTE brings types of its own: the connection no longer has those of any session's EXECUTE.
+fn note_bulk_types(lease: &mut Lease, command: &Command, ready: Ready) {
+    if command.kind() != command::STMT_BULK_EXECUTE {
+        return;
+    }
+    if let Some(prepared) = lease.prepared.get(ready.key) {
+        prepared.types_of = BULK;
+    }
 }
 
 /// Something follows the flag that says whether types do.

@@ -204,8 +204,10 @@ impl Session {
     }
 
     /// The server says that session state changed, and neither a reported value nor the statement's text
-    /// explains it: a function or procedure did something.
-    fn hides_state(&self, end: &TurnEnd, sniffed: &Sniffed, explained: bool) -> bool {
+    /// explains it: a function or procedure did something. `reported`: variables or a schema, which may be all or may be
+    /// one thing of several; MariaDB also reports late what a statement before did to the schema.
+    fn hides_state(&self, end: &TurnEnd, sniffed: &Sniffed, reported: bool) -> bool {
+        let explained = reported && !may_do_more(end, sniffed);
         let changed = end
             .changes
             .iter()
@@ -303,6 +305,13 @@ const PINNING: [(Effects, Pins, bool); 10] = [
     (Effects::SET_NEXT_TRANSACTION, Pins::NEXT_TRANSACTION, false),
     (Effects::SET_OTHER, Pins::ROLE, false),
 ];
+
+/// What the server reported need not be all that it did: nobody has read it to its end, or functions of a query set variables.
+fn may_do_more(end: &TurnEnd, sniffed: &Sniffed) -> bool {
+    let variable = |c: &Change| matches!(c, Change::Variable { .. });
+    sniffed.effects.contains(Effects::UNREAD)
+        || sniffed.verb.is_query() && end.changes.iter().any(variable)
+}
 
 /// Effects that account for a "state changed" flag by themselves (they pin, or end something).
 const EXPLAINS: Effects = Effects::CREATES_TEMPORARY_TABLE

@@ -136,6 +136,8 @@ impl Session {
                 key,
                 token,
                 types: None,
+                parameter_types: None,
+                rows: ok.columns > 0,
                 long_data: false,
                 cursor: false,
                 failed: None,
@@ -187,7 +189,7 @@ impl Session {
             return;
         }
         if let Some(lease) = self.held.as_mut() {
-            if let Some(prepared) = lease.prepared.remove(statement.key) {
+            if let Some(prepared) = lease.prepared.remove(statement.place()) {
                 close_on_server(lease, prepared.server_id);
             }
         }
@@ -207,7 +209,7 @@ impl Session {
         let used = !statement.pins().is_empty();
         statement.cursor = false;
         statement.long_data = false;
-        let key = statement.key;
+        let key = statement.place();
         // with nothing of the statement on it, a held connection is held for something else and stays so
         let held = if used { self.held.take() } else { None };
         let Some(mut lease) = held else {

@@ -1,4 +1,5 @@
 //! The client's prepared statements: its ids, and what is needed to run each on any connection.
+use super::parameter_types::{label, Known, Types};
 use super::pins::Pins;
 use crate::backend::{State, StatementKey};
 use crate::policy::Passed;
@@ -25,6 +26,10 @@ pub struct Statement {
     pub token: u64,
     /// The types of the last EXECUTE that carried some.
     pub types: Option<Box<[u8]>>,
+    /// What a MySQL server has made of its parameters by now.
+    pub parameter_types: Known,
+    /// It gives rows.
+    pub rows: bool,
     /// COM_STMT_SEND_LONG_DATA came since the last EXECUTE.
     pub long_data: bool,
     /// A cursor is open on the held connection.
@@ -53,6 +58,16 @@ impl Statement {
     fn long_bytes(&self) -> usize {
         let long = self.long.as_deref();
         long.map_or(0, |long| long.values().map(|data| PLACE + data.len()).sum())
+    }
+
+    /// Where a connection has it, as the session has executed it.
+    pub fn place(&self) -> StatementKey {
+        self.key.with_types(label(&self.parameter_types))
+    }
+
+    /// Nobody else has a statement like this from now on.
+    pub fn keep_to_itself(&mut self) {
+        self.key = StatementKey(self.key.0.wrapping_add(u128::from(self.token)));
     }
 
     /// What of it is on the session's connection.
@@ -155,7 +170,7 @@ impl Statements {
     /// Another statement of the same text has a cursor or long data on the connection: this one becomes a
     /// statement of its own there.
     pub fn keep_apart(&mut self, id: u32) {
-        let Some((key, token)) = self.by_id.get(&id).map(|s| (s.key, s.token)) else {
+        let Some(key) = self.by_id.get(&id).map(|s| s.key) else {
             return;
         };
         let busy = |s: &Statement| s.cursor || s.long_data;
@@ -164,7 +179,7 @@ impl Statements {
             .iter()
             .any(|(other, s)| *other != id && s.key == key && busy(s));
         if let (true, Some(statement)) = (shared, self.by_id.get_mut(&id)) {
-            statement.key = StatementKey(key.0.wrapping_add(u128::from(token)));
+            statement.keep_to_itself();
         }
     }
 
@@ -178,7 +193,7 @@ impl Statements {
     /// Statements of which something is on the held connection.
     pub fn busy(&self) -> Vec<StatementKey> {
         let busy = self.by_id.values().filter(|s| s.cursor || s.long_data);
-        busy.map(|s| s.key).collect()
+        busy.map(Statement::place).collect()
     }
 
     pub fn remove(&mut self, id: u32) -> Option<Statement> {
@@ -201,7 +216,8 @@ impl Statements {
 /// Bytes that a statement of so long a text takes at most: itself, its place in the table, the types of its parameters.
 pub fn cost(text: usize, parameters: u16) -> usize {
     const PLACE: usize = 16;
-    size_of::<Statement>() + PLACE + text + 2 * usize::from(parameters)
+    let types = Types::cost(parameters) + 2 * usize::from(parameters);
+    size_of::<Statement>() + PLACE + text + types
 }
 
 /// Text and the state it was prepared under, as one identity that all sessions of an account share. `typed`: it names

@@ -1,5 +1,6 @@
 mod allocations;
 mod one_shard;
+mod parameter_types;
 mod shards;
 mod turns;
 mod world;

@@ -13,7 +13,6 @@ use crate::plan::{Answer, Fanout, Gather, GatheredTable, Merge};
 use crate::scatter::{Collected, Failure, Scatter};
 use crate::session::lease::Attempt;
 use crate::session::pins::Pins;
-use crate::session::statements::key_of;
 use crate::session::sync::NotReady;
 use crate::session::turn::{Outgoing, Ran};
 use crate::session::End;
@@ -268,7 +267,7 @@ impl Session {
             return Ok(super::used::query_payload(&gather.sql, lease.capabilities));
         };
         let text: Rc<[u8]> = gather.sql.as_slice().into();
-        let key = key_of(&text, &binding.state, binding.typed);
+        let key = binding.key(&text, &gather.parameters, self.resolves_once());
         let id = match self
             .prepare_on(lease, key, text, binding.state.clone(), binding.typed)
             .await

@@ -13,6 +13,7 @@ use crate::policy::Passed;
 use crate::relay::Command;
 use crate::scatter::{describe, Failure, Output};
 use crate::session::lease::Attempt;
+use crate::session::parameter_types::{after_first, label};
 use crate::session::prepare::{close_on_server, statement_id};
 use crate::session::statements::{key_of, Statement};
 use crate::session::sync::NotReady;
@@ -49,6 +50,19 @@ impl Binding {
             state: self.state.clone(),
             typed: self.typed,
         }
+    }
+
+    /// Which of the servers' statements of this text an EXECUTE with these of the parameters may use: it sends all their
+    /// types each time, and is answered as the first one with them. `resolves_once`: there are several.
+    pub fn key(&self, text: &[u8], which: &[u16], resolves_once: bool) -> StatementKey {
+        let key = key_of(text, &self.state, self.typed);
+        if !resolves_once {
+            return key;
+        }
+        let values = which
+            .iter()
+            .filter_map(|i| self.values.get(usize::from(*i)));
+        key.with_types(label(&after_first(values.map(Bound::given), true)))
     }
 
     /// The command for a part's statement.
@@ -170,6 +184,8 @@ impl Session {
                 key: key_of(text, &self.state, false),
                 token: self.shared.next_token(),
                 types: None,
+                parameter_types: None,
+                rows: !columns.is_empty(),
                 long_data: false,
                 cursor: false,
                 failed: None,
@@ -398,7 +414,7 @@ impl Session {
         self.forget_error();
         let begun = self.begun_here();
         let text: Rc<[u8]> = part.sql.as_slice().into();
-        let key = key_of(&text, &binding.state, binding.typed);
+        let key = binding.key(&text, &part.parameters, self.resolves_once());
         let mut attempt = Attempt::default();
         loop {
             let mut lease = self.lease(sniffed, &mut attempt).await?;

@@ -8,7 +8,6 @@ use crate::plan::{Answer, Fanout};
 use crate::scatter::{Branch, BranchEnd, Failure};
 use crate::session::lease::Attempt;
 use crate::session::pins::Pins;
-use crate::session::statements::key_of;
 use crate::session::sync::NotReady;
 use crate::session::End;
 use crate::sniff::Sniffed;
@@ -179,8 +178,9 @@ impl Session {
             self.take_seat(used.seat.as_deref());
             self.uses_server(&used.lease);
             for part in used.parts.clone() {
-                let text: Rc<[u8]> = fanout.parts[part].sql.as_slice().into();
-                let key = key_of(&text, &binding.state, binding.typed);
+                let part = &fanout.parts[part];
+                let text: Rc<[u8]> = part.sql.as_slice().into();
+                let key = binding.key(&text, &part.parameters, self.resolves_once());
                 let known = used.lease.prepared.get(key).map(|p| p.server_id);
                 let ready = match known {
                     Some(id) => Ok(id),

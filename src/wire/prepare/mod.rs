@@ -6,10 +6,12 @@ use super::capabilities::{OPTIONAL_RESULTSET_METADATA, QUERY_ATTRIBUTES};
 use super::{command, Malformed};
 use std::ops::Range;
 
+mod given;
 #[cfg(test)]
 mod tests;
 mod values;
 
+pub use given::{AllGiven, Content, Given};
 pub use values::{encode_execute, Bound, LongData, Value};
 
 /// EXECUTE flag under QUERY_ATTRIBUTES: the parameter section is there even without parameters.

@@ -73,3 +73,38 @@ fn a_statement_id_is_read_and_replaced() {
     assert!(!set_statement_id(&mut payload[..4], 1));
     assert!(statement_id(&payload[..4]).is_err());
 }
+
+#[test]
+fn what_an_execute_gives_is_found_where_it_lies() {
+    use crate::wire::capabilities::QUERY_ATTRIBUTES;
+    use crate::wire::column::kind;
+    let bound = |kind, raw: Option<&[u8]>| Bound {
+        kind,
+        unsigned: kind == kind::LONGLONG,
+        raw: raw.map(<[u8]>::to_vec),
+    };
+    let values = [
+        bound(kind::LONGLONG, Some(&7u64.to_le_bytes())),
+        bound(0xfd, Some(b"\x03abc")),
+        bound(kind::DATE, None),
+        bound(kind::TINY, Some(b"\x05")),
+    ];
+    for capabilities in [0, QUERY_ATTRIBUTES] {
+        let payload = encode_execute(9, values.iter(), capabilities);
+        let head = Execute::decode(&payload, 4, capabilities).unwrap();
+        let given = |payload, long| {
+            let given = head.given(payload, 4, None, capabilities, long);
+            given.map(Iterator::collect::<Vec<Given<'_>>>)
+        };
+        let expected: Vec<Given<'_>> = values.iter().map(Bound::given).collect();
+        assert_eq!(given(&payload, false), Some(expected.clone()));
+        // the first part of a command: the second text is cut
+        let cut = given(&payload[..payload.len() - 3], false).unwrap();
+        assert_eq!(cut[0], expected[0]);
+        assert_eq!(cut[1].content, Content::Elsewhere);
+        assert_eq!(cut[3].content, Content::Elsewhere);
+        let long = given(&payload, true).unwrap();
+        assert_eq!(long[0].content, Content::Elsewhere);
+        assert_eq!((long[2].content, long[3].kind), (Content::Null, kind::TINY));
+    }
+}

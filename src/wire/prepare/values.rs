@@ -1,5 +1,5 @@
 //! The values of COM_STMT_EXECUTE, one by one: to plan by them, and to bind them to another statement.
-use super::{Execute, PARAMETER_COUNT_AVAILABLE};
+use super::{Content, Execute, Given, PARAMETER_COUNT_AVAILABLE};
 use crate::wire::bytes::{put_lenenc, Reader};
 use crate::wire::capabilities::QUERY_ATTRIBUTES;
 use crate::wire::column::kind;
@@ -26,7 +26,7 @@ pub struct Value<'p> {
     pub content: Option<&'p [u8]>,
 }
 
-const UNSIGNED: u8 = 0x80;
+pub(super) const UNSIGNED: u8 = 0x80;
 
 /// Values that came in COM_STMT_SEND_LONG_DATA, by parameter: the EXECUTE has a type for them and nothing else.
 pub type LongData = BTreeMap<u16, Vec<u8>>;
@@ -125,7 +125,7 @@ impl Execute {
         None
     }
 
-    fn bitmap<'p>(
+    pub(super) fn bitmap<'p>(
         &self,
         payload: &'p [u8],
         count: usize,
@@ -159,7 +159,7 @@ fn read_types(types: &[u8], count: usize, named: bool) -> Result<Vec<(u8, bool)>
 }
 
 /// A value without what tells its length.
-fn content<'p>(reader: &mut Reader<'p>, of: u8) -> Result<&'p [u8], Malformed> {
+pub(super) fn content<'p>(reader: &mut Reader<'p>, of: u8) -> Result<&'p [u8], Malformed> {
     const WHAT: &str = "parameter value";
     match length(of) {
         Length::Fixed(length) => reader.take(length, WHAT),
@@ -225,6 +225,20 @@ impl Bound {
     /// The bytes behind the length, of types that have one.
     pub fn content(&self) -> Option<&[u8]> {
         content(&mut Reader::new(self.raw.as_deref()?), self.kind).ok()
+    }
+
+    /// As an EXECUTE with it would bring it.
+    pub fn given(&self) -> Given<'_> {
+        let content = match (&self.raw, self.content()) {
+            (None, _) => Content::Null,
+            (Some(_), Some(bytes)) => Content::Here(bytes),
+            (Some(_), None) => Content::Elsewhere,
+        };
+        Given {
+            kind: self.kind,
+            unsigned: self.unsigned,
+            content,
+        }
     }
 
     pub fn value(&self) -> Value<'_> {

@@ -1,0 +1,343 @@
+//! A statement on the connection that is to execute it: prepared there if need be, its parameters of the session's types.
+use super::execute::{Plan, NOBODY, UNKNOWN_STATEMENT, WRONG_ARGUMENTS};
+use super::parameter_types::{after, after_first, differ_in_nulls, label, Known};
+use super::pins::Pins;
+use super::prepare::close_on_server;
+use super::sharded::OnShard;
+use super::statements::Statement;
+use super::sync::NotReady;
+use super::Session;
+use crate::backend::{After, Lease, Prepared, State, StatementKey};
+use crate::net::Buf;
+use crate::relay::{Broken, Command};
+use crate::sniff::Effects;
+use crate::wire::packet::{frame, HEADER};
+use crate::wire::prepare::{AllGiven, Execute};
+use crate::wire::{command, error, reply};
+use std::rc::Rc;
+
+/// Before this version MySQL resolved a statement for each EXECUTE; so does MariaDB.
+const RESOLVES_ONCE: u32 = 80_022;
+
+/// The server's statement for an EXECUTE.
+#[derive(Clone, Copy)]
+pub(super) struct Ready {
+    pub server_id: u32,
+    /// Where the connection has it.
+    pub key: StatementKey,
+    /// It gets its parameters' types by this EXECUTE.
+    unproven: bool,
+}
+
+impl Session {
+    /// Servers keep what a statement's parameters were taken for.
+    pub(in crate::session) fn resolves_once(&self) -> bool {
+        !self.dialect.mariadb && self.dialect.version >= RESOLVES_ONCE
+    }
+
+    /// The statement on this connection, as the session's own would be on a connection of its own. Where that cannot be
+    /// brought about, as if it was executed for the first time.
+    pub(super) async fn ready_to_execute(
+        &mut self,
+        lease: &mut Lease,
+        command: &Command,
+        plan: &mut Plan,
+    ) -> Result<Ready, NotReady> {
+        if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
+            self.statements.keep_apart(plan.id);
+        }
+        let known = self
+            .statements
+            .look(plan.id)
+            .filter(|_| self.resolves_once());
+        if let Some(statement) = known.filter(|s| s.pins().is_empty()) {
+            let key = match &plan.becomes {
+                Some(types) => statement.base_on(&plan.on).with_types(label(types)),
+                None => statement.place_on(&plan.on),
+            };
+            if let Some(prepared) = lease.prepared.get(key) {
+                return Ok(Ready {
+                    server_id: prepared.server_id,
+                    key,
+                    unproven: false,
+                });
+            }
+            return Box::pin(self.bring_types(lease, command, plan)).await;
+        }
+        // what was sent ahead, or a cursor, is with one of the connection's statements
+        let server_id = self.prepared_on(lease, plan.id, &plan.on).await?;
+        let statement = self.statements.look(plan.id);
+        let key = statement.map_or(StatementKey(0), |s| s.place_on(&plan.on));
+        let long_data = statement.is_some_and(|s| s.long_data && s.rows && self.resolves_once());
+        Ok(Ready {
+            server_id,
+            key,
+            unproven: plan.becomes.is_some() || long_data,
+        })
+    }
+
+    /// The connection has none whose parameters are of the types after this EXECUTE: one that was not executed yet gets
+    /// them by it.
+    async fn bring_types(
+        &mut self,
+        lease: &mut Lease,
+        command: &Command,
+        plan: &mut Plan,
+    ) -> Result<Ready, NotReady> {
+        let capabilities = self.server_capabilities();
+        let Some(statement) = self.statements.look(plan.id) else {
+            return Err(NotReady::Refused(error::own("no statement to execute")));
+        };
+        if let Some(given) = statement.given(command, &plan.head, capabilities) {
+            let first = after_first(given.clone(), statement.rows);
+            let wanted = plan.becomes.as_ref().unwrap_or(&statement.parameter_types);
+            // of a statement without rows nobody sees what a NULL is taken for
+            let unseen = || !statement.rows && differ_in_nulls(&first, wanted, given);
+            if first != *wanted && !unseen() {
+                plan.becomes = Some(first);
+            }
+        }
+        let wanted = plan.becomes.as_ref().unwrap_or(&statement.parameter_types);
+        let base = statement.base_on(&plan.on);
+        let key = base.with_types(label(wanted));
+        if let Some(prepared) = lease.prepared.get(key) {
+            return Ok(Ready {
+                server_id: prepared.server_id,
+                key,
+                unproven: false,
+            });
+        }
+        let unproven = key != base;
+        // nobody looks for it here before it is what it is to be
+        let key = match unproven {
+            true => base.with_types(u128::from(statement.token) << 64),
+            false => key,
+        };
+        let (text, state, typed) = statement.to_prepare(&plan.on);
+        let server_id = match lease.prepared.remove(base) {
+            Some(fresh) => {
+                self.keep_prepared(lease, key, fresh);
+                fresh.server_id
+            }
+            None => self.prepare_on(lease, key, text, state, typed).await?,
+        };
+        Ok(Ready {
+            server_id,
+            key,
+            unproven,
+        })
+    }
+
+    /// After the reply: what the parameters' types are now, in the statement of the session and in that of the server.
+    pub(super) fn note_parameter_types(
+        &mut self,
+        lease: &mut Lease,
+        plan: &mut Plan,
+        ready: Ready,
+        error: Option<&reply::Err>,
+    ) {
+        let before = |e: &reply::Err| matches!(e.code, WRONG_ARGUMENTS | UNKNOWN_STATEMENT);
+        let becomes = plan.becomes.take().filter(|_| !error.is_some_and(before));
+        let Some(statement) = self.statements.get(plan.id) else {
+            return;
+        };
+        let used_before = statement.place_on(&plan.on) == ready.key;
+        if let Some(types) = becomes {
+            statement.parameter_types = types;
+        }
+        if !ready.unproven {
+            return;
+        }
+        if used_before {
+            // from one's types to others' there is more than one way
+            statement.keep_to_itself();
+        }
+        let key = statement.place_on(&plan.on);
+        let Some(prepared) = lease.prepared.remove(ready.key) else {
+            return;
+        };
+        if used_before || error.is_none() {
+            self.keep_prepared(lease, key, prepared);
+        } else {
+            // whether it has the types hangs on how far it came
+            close_on_server(lease, prepared.server_id);
+        }
+    }
+
+    /// The server's id of the statement on this connection; prepares it there first if need be.
+    pub(super) async fn prepared_on(
+        &mut self,
+        lease: &mut Lease,
+        id: u32,
+        on: &OnShard,
+    ) -> Result<u32, NotReady> {
+        if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
+            self.statements.keep_apart(id);
+        }
+        let Some(statement) = self.statements.get(id) else {
+            return Err(NotReady::Refused(
+                self.unknown_statement(id, "mysqld_stmt_execute"),
+            ));
+        };
+        let mut key = statement.place_on(on);
+        if let Some(prepared) = lease.prepared.get(key) {
+            return Ok(prepared.server_id);
+        }
+        if statement.parameter_types.take().is_some() {
+            // this connection's begins as if it had not been executed
+            key = statement.place_on(on);
+            if let Some(prepared) = lease.prepared.get(key) {
+                return Ok(prepared.server_id);
+            }
+        }
+        let (text, state, typed) = statement.to_prepare(on);
+        // rare once the connection knows the statement: on the heap, so that a session's task stays small
+        Box::pin(self.prepare_on(lease, key, text, state, typed)).await
+    }
+
+    pub(super) async fn prepare_on(
+        &mut self,
+        lease: &mut Lease,
+        key: StatementKey,
+        text: Rc<[u8]>,
+        state: Rc<State>,
+        typed: bool,
+    ) -> Result<u32, NotReady> {
+        let settled = std::mem::replace(&mut lease.after, After::Close);
+        let wanted = self.shared.states.intern(prepare_state(
+            &lease.state,
+            &state,
+            typed && !self.has_own_user_variables(),
+        ));
+        let before = lease.state.clone();
+        if let Err(failed) = self.change_state(lease, &wanted).await {
+            if !self.pins.is_empty() {
+                // some of it may have worked
+                lease.state = wanted;
+                self.go_back(lease, &before).await?;
+                lease.after = settled;
+            }
+            return Err(failed);
+        }
+        let mut out = Vec::new();
+        let mut payload = Vec::with_capacity(text.len() + 1);
+        payload.push(command::STMT_PREPARE);
+        payload.extend_from_slice(&text);
+        frame(&payload, 0, &mut out);
+        lease.socket.send(Buf::from_vec(out));
+        let end = self
+            .own_reply(lease, command::STMT_PREPARE)
+            .await
+            .map_err(NotReady::Broken)?;
+        if !self.pins.is_empty() {
+            // a held connection is not made to fit again before the command
+            self.go_back(lease, &before).await?;
+        }
+        lease.after = settled;
+        let Some(ok) = end.prepared else {
+            let error = end.error.unwrap_or_else(|| {
+                error::own("a server answered COM_STMT_PREPARE with neither OK nor error")
+            });
+            return Err(NotReady::Refused(error));
+        };
+        let here = Prepared {
+            server_id: ok.statement_id,
+            parameters: ok.parameters,
+            columns: ok.columns,
+            types_of: NOBODY,
+        };
+        self.keep_prepared(lease, key, here);
+        Ok(ok.statement_id)
+    }
+
+    /// The state of a held connection as it was. Without it the session's further statements would run in
+    /// another one: then the connection counts as lost.
+    async fn go_back(&mut self, lease: &mut Lease, before: &Rc<State>) -> Result<(), NotReady> {
+        match self.change_state(lease, before).await {
+            Err(NotReady::Refused(error)) => {
+                tracing::warn!(server = %lease.server.address, ?error, "a session's state could not be restored");
+                Err(NotReady::Broken(Broken::Protocol {
+                    untouched: true,
+                    what: "session state refused",
+                }))
+            }
+            done => done,
+        }
+    }
+}
+
+impl Statement {
+    /// Its key, or that of its shard's text.
+    fn base_on(&self, on: &OnShard) -> StatementKey {
+        on.as_ref().map_or(self.key, |on| StatementKey(on.identity))
+    }
+
+    fn place_on(&self, on: &OnShard) -> StatementKey {
+        self.base_on(on).with_types(label(&self.parameter_types))
+    }
+
+    /// Text, state, and whether it names user variables.
+    fn to_prepare(&self, on: &OnShard) -> (Rc<[u8]>, Rc<State>, bool) {
+        let text = on.as_ref().map_or(&self.text, |on| &on.sql);
+        let effects = self.sniffed.effects;
+        let typed = effects.contains(Effects::USES_USER_VARIABLE);
+        (text.clone(), self.state.clone(), typed)
+    }
+
+    /// What an EXECUTE brings for its parameters. None: nothing, or of types that were never told.
+    fn given<'c>(
+        &'c self,
+        command: &'c Command,
+        head: &Execute,
+        capabilities: u64,
+    ) -> Option<AllGiven<'c>> {
+        let payload = command.bytes.get(HEADER..)?;
+        let known = self.types.as_deref();
+        head.given(
+            payload,
+            self.parameters,
+            known,
+            capabilities,
+            self.long_data,
+        )
+    }
+
+    /// The parameters' types after an EXECUTE, if they change.
+    pub(super) fn types_after(
+        &self,
+        command: &Command,
+        head: &Execute,
+        capabilities: u64,
+    ) -> Option<Known> {
+        let given = self.given(command, head, capabilities)?;
+        after(&self.parameter_types, given, self.rows)
+    }
+}
+
+/// What a text means hangs on the schema, the SQL mode and the character sets; the rest of the
+/// connection's state stays (changing autocommit would end a transaction). `typed`: it names user variables, whose types
+/// are taken when it is prepared.
+fn prepare_state(now: &State, then: &State, typed: bool) -> State {
+    const MEANING: [&[u8]; 4] = [
+        b"sql_mode",
+        b"character_set_client",
+        b"character_set_connection",
+        b"collation_connection",
+    ];
+    let mut state = now.clone();
+    if typed {
+        state.user.clone_from(&then.user);
+    }
+    if then.schema.is_some() {
+        state.schema.clone_from(&then.schema);
+    }
+    state
+        .variables
+        .retain(|(name, _)| !MEANING.contains(&&**name));
+    for name in MEANING {
+        if let Some(value) = then.variable(name) {
+            state = state.with_variable(name, value);
+        }
+    }
+    state
+}
