@@ -170,6 +170,8 @@ fn a_large_statement_holds_its_connection_only_for_what_it_did() {
         (format!("{select}, GET_LOCK('large', 1)"), true),
         (format!("{select}, GeT_LoCk('large', 1)"), true),
         (format!("{select}; SET @a = 1"), true),
+        (format!("{select}, @a := 1"), true),
+        (format!("{select} INTO @a"), true),
     ] {
         let login = Login::default().with(cap::MULTI_STATEMENTS);
         let mut client = RawClient::login(proxy.port, &login).expect("app can log in");

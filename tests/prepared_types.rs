@@ -251,3 +251,30 @@ fn a_failed_execute_and_long_data_leave_no_types_to_others() {
         assert_eq!(run(proxy.port, true), run(pair.ports[0], false), "{sql}");
     }
 }
+
+#[test]
+fn values_whose_types_were_never_told_are_refused_by_the_server_itself() {
+    needs!(the_proxy);
+    let Some((pair, proxy)) = servers() else {
+        return;
+    };
+    const SQL: &str = "SELECT ?, DATABASE()";
+    let mut other = RawClient::connect(proxy.port);
+    let id = other.prepare(SQL).id;
+    execute(&mut other, id, &[signed()]);
+    let run = |port: u16| -> Vec<Reply> {
+        let mut client = RawClient::connect(port);
+        let id = client.prepare(SQL).id;
+        let mut typeless = id.to_le_bytes().to_vec();
+        typeless.extend([0, 1, 0, 0, 0, 0, 0]);
+        typeless.extend(7i64.to_le_bytes());
+        let mut replies = Vec::new();
+        replies.push(client.command(EXECUTE, &typeless).expect("EXECUTE"));
+        assert_eq!(replies[0].code(), 1210);
+        // COM_INIT_DB counts the statement's error
+        replies.push(client.command(0x02, b"app").expect("COM_INIT_DB"));
+        replies.push(execute(&mut client, id, &[datetime()]));
+        replies
+    };
+    assert_eq!(run(proxy.port), run(pair.ports[0]));
+}

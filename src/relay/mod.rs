@@ -44,6 +44,8 @@ pub struct TurnEnd {
     pub several: bool,
     /// What was streamed of a large command speaks of a user lock.
     pub mentions_lock: bool,
+    /// And of a user variable that is given a value.
+    pub mentions_assignment: bool,
     /// An EOF said that session state has changed, where no report can follow.
     pub changed_untold: bool,
     /// What the statement set without a report was asked for, and is among `changes`.

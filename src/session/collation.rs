@@ -9,7 +9,7 @@ use crate::wire::command;
 use crate::wire::reply::Change;
 
 /// Sets what is set already, so that the server's tracking reports it.
-const TELL: &str = "SET @@SESSION.collation_connection=@@SESSION.collation_connection";
+pub(super) const TELL: &str = "SET @@SESSION.collation_connection=@@SESSION.collation_connection";
 
 impl Session {
     /// What a statement leaves to be said or asked on its connection, while that is still this session's. One step, so

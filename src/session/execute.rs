@@ -248,7 +248,9 @@ impl Session {
                     bytes = match &statement.types {
                         Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
                         // what another session bound here is none of this one's
-                        None if has_values(command, at) => {
+                        None if has_values(command, at)
+                            && (mariadb || prepared.types_of != NOBODY) =>
+                        {
                             self.end_statement_state(lease, plan.id);
                             return Err(error::types_never_sent());
                         }
@@ -351,7 +353,7 @@ fn note_bulk_types(lease: &mut Lease, command: &Command, ready: Ready) {
 }
 
 /// Something follows the flag that says whether types do.
-fn has_values(command: &Command, at: usize) -> bool {
+pub(super) fn has_values(command: &Command, at: usize) -> bool {
     !command.is_whole() || command.bytes.len() > HEADER + at + 1
 }
 

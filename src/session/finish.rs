@@ -4,7 +4,7 @@ use super::Session;
 use crate::backend::{Lease, State};
 use crate::net;
 use crate::relay::TurnEnd;
-use crate::sniff::{self, Access, Effects, LockWord, Sniffed, Verb};
+use crate::sniff::{self, Access, Effects, Sniffed, Telltale, Verb};
 use crate::wire::reply::Change;
 use crate::wire::status;
 use std::rc::Rc;
@@ -53,7 +53,7 @@ impl Session {
             }
         }
         self.update_pins(&end, sniffed, was_in_transaction);
-        self.note_unread(&end, sniffed, sql);
+        self.note_unread(&lease, &end, sniffed, sql);
         self.count_kept(&end, sniffed, sql);
         self.pins.set(
             Pins::DIAGNOSTICS,
@@ -186,17 +186,20 @@ impl Session {
 
     /// Text that was not read to its end: further statements show in the reply's results, all session state but user
     /// locks in the server's tracking. Not on MySQL what `@a := 1` in a query assigns.
-    fn note_unread(&mut self, end: &TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
+    fn note_unread(&mut self, lease: &Lease, end: &TurnEnd, sniffed: &Sniffed, sql: &[u8]) {
         if !sniffed.effects.contains(Effects::UNREAD) {
             return;
         }
-        if end.several {
+        // an error has no report, and another one that is still to come may hide one
+        if end.several || end.error.is_some() || lease.keeps_report {
             self.pins |= Pins::UNKNOWN_STATE;
         }
-        if !self.dialect.mariadb && sniffed.verb.is_query() {
+        let (query, words) = (sniffed.verb.is_query(), Telltale::of(sql));
+        let assigns = end.mentions_assignment || words.may_assign(query);
+        if assigns || !self.dialect.mariadb && query {
             self.pins |= Pins::USER_VARIABLE;
         }
-        if end.mentions_lock || LockWord::of(sql) {
+        if end.mentions_lock || words.speaks_of_a_lock() {
             self.pins |= Pins::GET_LOCK;
             // counted as one without a name
             self.kept.get_or_insert_default().lock_unnamed();

@@ -1,5 +1,5 @@
 //! A statement on the connection that is to execute it: prepared there if need be, its parameters of the session's types.
-use super::execute::{Plan, NOBODY, UNKNOWN_STATEMENT, WRONG_ARGUMENTS};
+use super::execute::{has_values, Plan, NOBODY, UNKNOWN_STATEMENT, WRONG_ARGUMENTS};
 use super::parameter_types::{after, after_first, differ_in_nulls, label, Known};
 use super::pins::Pins;
 use super::prepare::close_on_server;
@@ -55,14 +55,15 @@ impl Session {
                 Some(types) => statement.base_on(&plan.on).with_types(label(types)),
                 None => statement.place_on(&plan.on),
             };
-            if let Some(prepared) = lease.prepared.get(key) {
+            let typeless = statement.types.is_none() && lacks_types(command, &plan.head);
+            if let Some(prepared) = lease.prepared.get(key).filter(|_| !typeless) {
                 return Ok(Ready {
                     server_id: prepared.server_id,
                     key,
                     unproven: false,
                 });
             }
-            return Box::pin(self.bring_types(lease, command, plan)).await;
+            return Box::pin(self.bring_types(lease, command, plan, typeless)).await;
         }
         // what was sent ahead, or a cursor, is with one of the connection's statements
         let server_id = self.prepared_on(lease, plan.id, &plan.on).await?;
@@ -77,12 +78,13 @@ impl Session {
     }
 
     /// The connection has none whose parameters are of the types after this EXECUTE: one that was not executed yet gets
-    /// them by it.
+    /// them by it. `typeless`: the server is to refuse it, which it does for one that nobody gave types.
     async fn bring_types(
         &mut self,
         lease: &mut Lease,
         command: &Command,
         plan: &mut Plan,
+        typeless: bool,
     ) -> Result<Ready, NotReady> {
         let capabilities = self.server_capabilities();
         let Some(statement) = self.statements.look(plan.id) else {
@@ -100,21 +102,26 @@ impl Session {
         let wanted = plan.becomes.as_ref().unwrap_or(&statement.parameter_types);
         let base = statement.base_on(&plan.on);
         let key = base.with_types(label(wanted));
-        if let Some(prepared) = lease.prepared.get(key) {
+        if let Some(prepared) = lease.prepared.get(key).filter(|_| !typeless) {
             return Ok(Ready {
                 server_id: prepared.server_id,
                 key,
                 unproven: false,
             });
         }
-        let unproven = key != base;
+        let unproven = typeless || key != base;
         // nobody looks for it here before it is what it is to be
         let key = match unproven {
             true => base.with_types(u128::from(statement.token) << 64),
             false => key,
         };
         let (text, state, typed) = statement.to_prepare(&plan.on);
-        let server_id = match lease.prepared.remove(base) {
+        let usable = |p: &mut Prepared| !typeless || p.types_of == NOBODY;
+        let fresh = match lease.prepared.get(base).is_some_and(usable) {
+            true => lease.prepared.remove(base),
+            false => None,
+        };
+        let server_id = match fresh {
             Some(fresh) => {
                 self.keep_prepared(lease, key, fresh);
                 fresh.server_id
@@ -264,6 +271,11 @@ impl Session {
             done => done,
         }
     }
+}
+
+/// It has values, and not their types.
+fn lacks_types(command: &Command, head: &Execute) -> bool {
+    head.types.is_none() && head.bound_flag_at.is_some_and(|at| has_values(command, at))
 }
 
 impl Statement {

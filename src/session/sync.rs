@@ -44,6 +44,17 @@ impl Session {
         count
     }
 
+    /// While MariaDB keeps a report for later, it notices no change of the same kind. A statement that reports something
+    /// brings it; what it says is known, or another session's. Returns the number of replies.
+    pub(super) fn write_late_report(&mut self, lease: &mut Lease, out: &Outgoing) -> usize {
+        if !lease.keeps_report || !lease.tracking || !out.tells || !self.pins.is_empty() {
+            return 0;
+        }
+        lease.keeps_report = false;
+        self.write_query(lease, super::collation::TELL);
+        1
+    }
+
     pub(super) fn write_query(&mut self, lease: &Lease, sql: &str) {
         frame_query(lease, sql, &mut self.scratch);
     }

@@ -1,5 +1,5 @@
 //! The steps every command shares: make the connection's state fit, send, pass the reply through.
-use super::lease::Attempt;
+use super::lease::{Attempt, ASKS_ABOUT_LAST};
 use super::limits::{is_overdue, may_be_interrupted};
 use super::pins::Pins;
 use super::tracking::{keeps_schema, ABOUT_TRACKING};
@@ -9,8 +9,8 @@ use crate::net::{self, Buf};
 use crate::relay::{
     stream_command, stream_file, Broken, Command, Progress, Relay, TrackFilter, TurnEnd, Upload,
 };
-use crate::sniff::{LockWord, Sniffed};
-use crate::wire::{error, reply};
+use crate::sniff::{Sniffed, Telltale};
+use crate::wire::{command, error, reply};
 use std::rc::Rc;
 
 /// A command on its way to a server, and what may be done if that fails.
@@ -32,6 +32,10 @@ pub(super) struct Outgoing {
     pub about_tracking: bool,
     /// Selects no schema, nor does anything that it runs: see [`TrackFilter::keeps_schema`].
     pub keeps_schema: bool,
+    /// What it does to the session's state may show in a report only, and it asks nothing about the statement before.
+    pub tells: bool,
+    /// See [`crate::sniff::Verb::is_query`].
+    pub is_query: bool,
     /// Keep a refusal because of read-only back: the statement goes to the primary instead.
     pub heals: bool,
     /// See [`Sniffed::may_change_data`].
@@ -55,6 +59,9 @@ impl Outgoing {
             clears_diagnostics: false,
             about_tracking: sniffed.effects.intersects(ABOUT_TRACKING),
             keeps_schema: keeps_schema(sniffed),
+            tells: matches!(command.kind(), command::QUERY | command::STMT_EXECUTE)
+                && !sniffed.effects.intersects(ASKS_ABOUT_LAST),
+            is_query: sniffed.verb.is_query(),
             heals: false,
             may_change_data: sniffed.may_change_data(),
             may_be_interrupted: may_be_interrupted(sniffed.verb),
@@ -122,24 +129,29 @@ impl Session {
         let behind = !Rc::ptr_eq(&lease.state, &self.state);
         if self.pins.is_empty() || gives_id || out.about_tracking || behind {
             let count = self.write_sync(lease, &out, gives_id);
-            if count > 0 {
-                self.shared.stats.sync_statements.add(count as u64);
+            let late = self.write_late_report(lease, &out);
+            if count + late > 0 {
+                self.shared.stats.sync_statements.add((count + late) as u64);
                 self.send_scratch(lease);
-                if out.read && out.is_whole() {
-                    pipelined = count;
-                } else if let Some(ran) = Box::pin(self.await_sync(lease, count, attempt)).await? {
+                if count == 0 || out.read && out.is_whole() {
+                    pipelined = count + late;
+                } else if let Some(ran) =
+                    Box::pin(self.await_sync(lease, count + late, attempt)).await?
+                {
                     return Ok(ran);
                 }
             }
         }
         lease.socket.send(out.bytes.clone());
-        let mentions_lock = match out.is_whole() {
-            true => false,
-            false => Box::pin(self.upload(lease, &out)).await?,
+        let unread = match out.is_whole() {
+            true => None,
+            false => Some(Box::pin(self.upload(lease, &out)).await?),
         };
         if pipelined > 0 {
             match Box::pin(self.swallow(lease, pipelined)).await {
                 Ok(None) => {}
+                // no state was set, only a report called for
+                Ok(Some(_)) if !(out.read && out.is_whole()) => {}
                 // the command ran in a state that was not the client's: a read, so it had no effect; nobody sees it
                 Ok(Some(error)) => {
                     return match Box::pin(self.discard_reply(lease, out.command)).await {
@@ -153,8 +165,8 @@ impl Session {
         lease.state = self.state.clone();
         self.own_id |= gives_id;
         let mut ran = self.pass_reply(lease, &out, attempt).await?;
-        if let Ran::Done(end) = &mut ran {
-            end.mentions_lock = mentions_lock;
+        if let (Ran::Done(end), Some((lock, assignment))) = (&mut ran, unread) {
+            (end.mentions_lock, end.mentions_assignment) = (lock, assignment);
         }
         Ok(ran)
     }
@@ -277,9 +289,15 @@ impl Session {
         Ran::NotRun
     }
 
-    /// Streams what of a large command is still to come. True: it speaks of a user lock.
-    pub(super) async fn upload(&mut self, lease: &Lease, out: &Outgoing) -> Result<bool, End> {
-        let mut word = LockWord::default();
+    /// Streams what of a large command is still to come. Whether it speaks of a user lock, and of an assignment.
+    pub(super) async fn upload(
+        &mut self,
+        lease: &Lease,
+        out: &Outgoing,
+    ) -> Result<(bool, bool), End> {
+        // a word may lie across the cut
+        let end = out.bytes.len().saturating_sub(Telltale::LONGEST);
+        let mut words = Telltale::of(&out.bytes[end..]);
         let high_water = self.shared.snapshot().proxy.high_water;
         self.client
             .set_deadline(Some(net::now() + self.idle_timeout));
@@ -289,12 +307,14 @@ impl Session {
             &lease.socket,
             high_water,
             (out.rest, out.continued),
-            &mut |piece| word.feed(piece),
+            &mut |piece| words.feed(piece),
         )
         .await;
         match sent {
             // a server that answers early (1153) and closes: its reply is what the client gets
-            Ok(()) | Err(Upload::ServerStopped) => Ok(word.is_found()),
+            Ok(()) | Err(Upload::ServerStopped) => {
+                Ok((words.speaks_of_a_lock(), words.may_assign(out.is_query)))
+            }
             Err(Upload::Client(_)) => Err(End::ClientGone),
             Err(Upload::TooLarge) => {
                 self.tell(&error::packet_too_large());

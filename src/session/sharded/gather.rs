@@ -236,6 +236,8 @@ impl Session {
             may_be_interrupted: true,
             about_tracking: false,
             keeps_schema: false,
+            tells: false,
+            is_query: false,
             statement_id: None,
         };
         match self

@@ -469,6 +469,8 @@ impl Session {
                 may_be_interrupted: true,
                 about_tracking: false,
                 keeps_schema: false,
+                tells: false,
+                is_query: false,
                 statement_id: None,
             };
             match self.exchange(&mut lease, out, &mut attempt).await? {
