@@ -37,6 +37,8 @@ struct Prepared {
     parameters: usize,
     /// Of the last EXECUTE that sent some.
     types: Option<Vec<u8>>,
+    /// Which parameters are NULL each time, where they are of one kind.
+    nulls: Option<Vec<bool>>,
 }
 
 pub fn run(port: u16, script: &Script) -> Vec<Outcome> {
@@ -44,7 +46,7 @@ pub fn run(port: u16, script: &Script) -> Vec<Outcome> {
     let mut prepared: Vec<Prepared> = Vec::new();
     let mut outcomes = Vec::new();
     for step in &script.steps {
-        let outcome = perform(&mut client, step, &mut prepared, &script.login);
+        let outcome = perform(&mut client, step, &mut prepared, script);
         let closed = outcome.is_err();
         outcomes.push(outcome.unwrap_or(Outcome::Closed));
         if closed {
@@ -63,7 +65,7 @@ fn perform(
     client: &mut RawClient,
     step: &Step,
     prepared: &mut Vec<Prepared>,
-    login: &Login,
+    script: &Script,
 ) -> io::Result<Outcome> {
     let (command, body) = match step {
         Step::Query(sql) => (
@@ -73,7 +75,7 @@ fn perform(
         ),
         Step::Command(byte, body) => (*byte, body.clone()),
         Step::Prepare(sql) => (PREPARE, sql.clone().into_bytes()),
-        Step::ChangeUser => return change_user(client, login),
+        Step::ChangeUser => return change_user(client, &script.login),
         Step::Execute { back, .. }
         | Step::Fetch { back, .. }
         | Step::LongData { back, .. }
@@ -81,7 +83,7 @@ fn perform(
         | Step::ResetStatement { back } => {
             let at = prepared.len().checked_sub(back + 1);
             match at.and_then(|at| prepared.get_mut(at)) {
-                Some(statement) => of_statement(step, statement),
+                Some(statement) => of_statement(step, statement, script.one_kind),
                 None => return Ok(Outcome::Nothing),
             }
         }
@@ -96,6 +98,7 @@ fn perform(
             id: std::mem::take(&mut ok.id),
             parameters: ok.parameters.into(),
             types: None,
+            nulls: None,
         });
     }
     comparable(&mut reply, client.capabilities);
@@ -111,7 +114,7 @@ fn change_user(client: &mut RawClient, login: &Login) -> io::Result<Outcome> {
     })
 }
 
-fn of_statement(step: &Step, statement: &mut Prepared) -> (u8, Vec<u8>) {
+fn of_statement(step: &Step, statement: &mut Prepared, one_kind: bool) -> (u8, Vec<u8>) {
     let mut body = statement.id.to_le_bytes().to_vec();
     let command = match step {
         Step::Execute {
@@ -120,7 +123,8 @@ fn of_statement(step: &Step, statement: &mut Prepared) -> (u8, Vec<u8>) {
             cursor,
             ..
         } => {
-            execute(&mut body, statement, *seed, *types, *cursor);
+            body.extend([u8::from(*cursor), 1, 0, 0, 0]);
+            execute(&mut body, statement, (*seed, *types), one_kind);
             EXECUTE
         }
         Step::Fetch { rows, .. } => {
@@ -151,9 +155,13 @@ const TYPES: [[u8; 2]; 7] = [
 
 /// Types with an EXECUTE that the script wants them with; without, the values are of the types that were sent
 /// before, or bigints.
-fn execute(body: &mut Vec<u8>, statement: &mut Prepared, seed: u64, types: bool, cursor: bool) {
+fn execute(
+    body: &mut Vec<u8>,
+    statement: &mut Prepared,
+    (seed, types): (u64, bool),
+    one_kind: bool,
+) {
     let mut random = Random(seed);
-    body.extend([u8::from(cursor), 1, 0, 0, 0]);
     let count = statement.parameters;
     if count == 0 {
         return;
@@ -161,12 +169,15 @@ fn execute(body: &mut Vec<u8>, statement: &mut Prepared, seed: u64, types: bool,
     let now: Vec<u8> = (0..count)
         .flat_map(|_| TYPES[random.below(TYPES.len() as u64) as usize])
         .collect();
-    if types {
+    if types && !(one_kind && statement.types.is_some()) {
         statement.types = Some(now);
     }
     let bigints = [8, 0].repeat(count);
     let these = statement.types.as_ref().unwrap_or(&bigints);
-    let nulls: Vec<bool> = (0..count).map(|_| random.below(6) == 0).collect();
+    let mut nulls: Vec<bool> = (0..count).map(|_| random.below(6) == 0).collect();
+    if one_kind {
+        nulls.clone_from(statement.nulls.get_or_insert(nulls.clone()));
+    }
     let mut bitmap = vec![0u8; count.div_ceil(8)];
     for (at, _) in nulls.iter().enumerate().filter(|(_, null)| **null) {
         bitmap[at / 8] |= 1 << (at % 8);

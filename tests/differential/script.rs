@@ -70,6 +70,8 @@ pub struct Script {
     pub login: Login,
     pub steps: Vec<Step>,
     pub leave: Leave,
+    /// See [`Words`].
+    pub one_kind: bool,
 }
 
 /// What the servers' makers call things.
@@ -77,6 +79,9 @@ pub struct Script {
 pub struct Words {
     pub isolation: &'static str,
     pub in_transaction: &'static str,
+    /// The server keeps what a statement's parameters were before: each is of one kind, or NULL, for a whole session
+    /// (docs/compatibility.md says what is different otherwise). Other sessions have others.
+    pub one_kind: bool,
 }
 
 /// The script of this seed; the lane follows from it.
@@ -146,6 +151,7 @@ impl Writer {
             login,
             steps,
             leave: leaves[self.random.below(3) as usize],
+            one_kind: self.words.one_kind,
         }
     }
 

@@ -43,10 +43,12 @@ impl Servers {
             Servers::MariaDb(_) => Words {
                 isolation: "tx_isolation",
                 in_transaction: "@@in_transaction",
+                one_kind: false,
             },
             Servers::MySql(_) => Words {
                 isolation: "transaction_isolation",
                 in_transaction: "1",
+                one_kind: true,
             },
         }
     }
