@@ -318,6 +318,8 @@ fn greeting() -> Greeting {
         collations: Arc::new(HashMap::new()),
         sql_mode: String::new(),
         autocommit: true,
+        select_limit: false,
+        div_precision_increment: Greeting::DIV_PRECISION_INCREMENT,
     }
 }
 
