@@ -7,7 +7,7 @@ use super::reply::Told;
 use super::used::Used;
 use super::{Last, Session};
 use crate::backend::{After, Lease};
-use crate::merge::{literals, Error};
+use crate::merge::{self, literals, Error};
 use crate::net::Kept;
 use crate::plan::{Answer, Fanout, Gather, GatheredTable, Merge};
 use crate::scatter::{Collected, Failure, Scatter};
@@ -185,6 +185,7 @@ impl Session {
             let Some(columns) = collected.columns.first() else {
                 continue;
             };
+            merge::alike(&collected.columns)?;
             let mut batches = literals::Batches::new(&table.name, columns, BATCH);
             for row in &collected.rows {
                 if let Some(sql) = batches.push(row)? {
