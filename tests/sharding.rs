@@ -83,6 +83,12 @@ fn rows_that_were_brought_to_one_server_leave_nothing_behind() {
     }
     let left = "SELECT COUNT(*) FROM information_schema.INNODB_SYS_TABLES WHERE NAME LIKE '%#sql%'";
     assert_eq!(world.ask_groups(left), ["0", "0"]);
+    // a table that is not what the others are
+    world.run_on(1, "ALTER TABLE t_2 MODIFY sm BIGINT");
+    let error = common::try_rows(&mut umpire, "SELECT COUNT(DISTINCT sm) FROM t").unwrap_err();
+    assert!(error.to_string().contains("column sm is type"), "{error}");
+    assert_eq!(common::rows(&mut umpire, STATE), before);
+    assert_eq!(world.ask_groups(left), ["0", "0"]);
 }
 
 /// Sleeps for each row of every shard.
@@ -274,6 +280,12 @@ fn judge(world: &World, time: Duration) {
             2 | 3 => wide::statement(&mut random),
             _ => within::statement(&mut random),
         };
+        if random.one_in(30) {
+            let setting = generate::setting(&mut random);
+            for conn in [&mut umpire, &mut direct] {
+                conn.query_drop(setting).expect(setting);
+            }
+        }
         let mut values = None;
         if random.one_in(3) {
             let (sql, bound) = wide::parameterised(&mut random, &case.sql);

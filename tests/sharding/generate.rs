@@ -167,7 +167,7 @@ const GROUPABLE: [&str; 18] = [
     "sm",
     "d",
     "n",
-    "b",
+    "b + 0",
     "e",
     "st",
     "l",
@@ -409,4 +409,29 @@ pub fn statement(r: &mut Random) -> Case {
         8 => nested(r),
         _ => change(r),
     }
+}
+
+/// What a session may set, which statements then mean another thing by.
+pub fn setting(r: &mut Random) -> &'static str {
+    r.pick(&[
+        "SET sql_mode = DEFAULT",
+        "SET sql_mode = ''",
+        "SET sql_mode = 'ANSI'",
+        "SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE'",
+        "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'",
+        "SET sql_mode = 'NO_UNSIGNED_SUBTRACTION'",
+        "SET sql_mode = 'TRADITIONAL'",
+        "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        "SET time_zone = '+00:00'",
+        "SET time_zone = '+05:30'",
+        "SET time_zone = 'SYSTEM'",
+        "SET div_precision_increment = 0",
+        "SET div_precision_increment = 9",
+        "SET div_precision_increment = DEFAULT",
+        "SET NAMES utf8mb4",
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+        "SET group_concat_max_len = 8",
+        "SET group_concat_max_len = DEFAULT",
+        "SET lc_time_names = 'de_DE'",
+    ])
 }
