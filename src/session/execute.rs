@@ -4,10 +4,8 @@
 //! prepared first, under the state it was prepared in; parameter types that the client sent once and
 //! relies on are put in for a connection that has not seen them.
 use super::lease::Attempt;
-use super::parameter_types::Known;
 use super::pins::Pins;
 use super::prepare::{close_on_server, statement_id, with_statement_id};
-use super::ready::Ready;
 use super::sharded::OnShard;
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
@@ -42,8 +40,6 @@ pub(super) struct Plan {
     pub on: OnShard,
     /// Policies have nothing to say of it.
     passed: bool,
-    /// The parameters' types after it, if they change.
-    pub becomes: Option<Known>,
 }
 
 impl Session {
@@ -70,7 +66,7 @@ impl Session {
         on: OnShard,
         judged: bool,
     ) -> Result<(), End> {
-        let mut plan = match self.plan_execute(&command, on) {
+        let plan = match self.plan_execute(&command, on) {
             Ok(plan) => plan,
             Err(error) => {
                 self.tell(&error);
@@ -104,34 +100,36 @@ impl Session {
                 self.settle(lease);
                 return Ok(());
             }
-            let ready = match self.ready_to_execute(&mut lease, &command, &mut plan).await {
-                Ok(ready) => ready,
-                Err(NotReady::Refused(error)) if self.can_heal(&lease, &error) => {
-                    lease.after = After::Reset;
-                    let text = plan.text.clone();
-                    self.heal(&text, &mut attempt);
-                    continue;
-                }
-                Err(NotReady::Refused(error)) => {
-                    lease.after = After::Reset;
-                    self.forget_unless_held(lease);
-                    self.tell(&error);
-                    return Ok(());
-                }
-                Err(NotReady::Broken(broken)) => {
-                    match self.broken(broken, true, &lease, &mut attempt)? {
-                        Ran::Lost => {
-                            self.shared.stats.retries.add(1);
-                            continue;
-                        }
-                        _ => {
-                            self.forget(lease);
-                            return Ok(());
+            if !self.is_ready(&mut lease, &command, &plan) {
+                match Box::pin(self.ready_to_execute(&mut lease, &command, &plan)).await {
+                    Ok(()) => {}
+                    Err(NotReady::Refused(error)) if self.can_heal(&lease, &error) => {
+                        lease.after = After::Reset;
+                        let text = plan.text.clone();
+                        self.heal(&text, &mut attempt);
+                        continue;
+                    }
+                    Err(NotReady::Refused(error)) => {
+                        lease.after = After::Reset;
+                        self.forget_unless_held(lease);
+                        self.tell(&error);
+                        return Ok(());
+                    }
+                    Err(NotReady::Broken(broken)) => {
+                        match self.broken(broken, true, &lease, &mut attempt)? {
+                            Ran::Lost => {
+                                self.shared.stats.retries.add(1);
+                                continue;
+                            }
+                            _ => {
+                                self.forget(lease);
+                                return Ok(());
+                            }
                         }
                     }
                 }
-            };
-            let out = match self.outgoing_execute(&mut lease, &command, &plan, ready) {
+            }
+            let out = match self.outgoing_execute(&mut lease, &command, &plan) {
                 Ok(out) => out,
                 Err(error) => {
                     self.forget_unless_held(lease);
@@ -142,7 +140,7 @@ impl Session {
             match self.exchange(&mut lease, out, &mut attempt).await? {
                 Ran::Done(mut end) => {
                     self.executed(&plan, &end);
-                    self.note_parameter_types(&mut lease, &mut plan, ready, end.error.as_ref());
+                    self.note_parameter_types(&mut lease, &plan, end.error.as_ref());
                     self.follow_up(&mut lease, &mut end, &plan.sniffed, &plan.text)
                         .await?;
                     let said = [&plan.text[..], command.body()];
@@ -207,10 +205,9 @@ impl Session {
                 statement.types = types.map(Into::into);
             }
         }
-        let becomes = match resolves_once {
-            true => statement.types_after(command, &head, capabilities),
-            false => None,
-        };
+        if resolves_once {
+            statement.becoming = statement.types_after(command, &head, capabilities);
+        }
         let cursor = head.flags & CURSOR_FLAGS != 0;
         let mut sniffed = statement.sniffed;
         // an open cursor holds its connection while the session may write; a command that is streamed cannot be
@@ -226,7 +223,6 @@ impl Session {
             cursor,
             on,
             passed: self.has_passed(&passed),
-            becomes,
         })
     }
 
@@ -236,37 +232,42 @@ impl Session {
         lease: &mut Lease,
         command: &Command,
         plan: &Plan,
-        ready: Ready,
     ) -> Result<Outgoing, reply::Err> {
         let (free, mariadb) = (self.pins.is_empty(), self.dialect.mariadb);
         let mut bytes = command.bytes.clone();
-        note_bulk_types(lease, command, ready);
-        if let (Some(statement), Some(at)) = (self.statements.get(plan.id), plan.head.bound_flag_at)
-        {
-            if let Some(prepared) = lease.prepared.get(ready.key) {
-                if plan.head.types.is_none() && prepared.types_of != statement.token {
-                    bytes = match &statement.types {
-                        Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
-                        // what another session bound here is none of this one's
-                        None if has_values(command, at)
-                            && (mariadb || prepared.types_of != NOBODY) =>
-                        {
-                            self.end_statement_state(lease, plan.id);
-                            return Err(error::types_never_sent());
-                        }
-                        // all of them NULL: of the type that they have in a statement that nobody bound
-                        None if mariadb && prepared.types_of != NOBODY => {
-                            let unbound = UNBOUND.repeat(statement.parameters.into());
-                            retyped(command, at, &unbound).ok_or_else(types_needed)?
-                        }
-                        None => bytes,
-                    };
-                }
-                prepared.types_of = statement.token;
+        let bulk = command.kind() == command::STMT_BULK_EXECUTE;
+        let Some(statement) = self.statements.get(plan.id) else {
+            return Err(error::own("no statement to execute"));
+        };
+        let Some(prepared) = lease.prepared.get(statement.key_now(&plan.on)) else {
+            return Err(error::own("a statement is not where it was prepared"));
+        };
+        let server_id = prepared.server_id;
+        if bulk {
+            // it brings types of its own: the connection no longer has those of any session's EXECUTE
+            prepared.types_of = BULK;
+        }
+        if let Some(at) = plan.head.bound_flag_at {
+            if plan.head.types.is_none() && prepared.types_of != statement.token {
+                bytes = match &statement.types {
+                    Some(types) => retyped(command, at, types).ok_or_else(types_needed)?,
+                    // what another session bound here is none of this one's
+                    None if has_values(command, at) && (mariadb || prepared.types_of != NOBODY) => {
+                        self.end_statement_state(lease, plan.id);
+                        return Err(error::types_never_sent());
+                    }
+                    // all of them NULL: of the type that they have in a statement that nobody bound
+                    None if mariadb && prepared.types_of != NOBODY => {
+                        let unbound = UNBOUND.repeat(statement.parameters.into());
+                        retyped(command, at, &unbound).ok_or_else(types_needed)?
+                    }
+                    None => bytes,
+                };
             }
+            prepared.types_of = statement.token;
         }
         Ok(Outgoing {
-            bytes: with_statement_id(&bytes, ready.server_id),
+            bytes: with_statement_id(&bytes, server_id),
             read: plan.sniffed.access == Access::Read && free,
             clears_diagnostics: free && self.asks_nothing_of_mine(&plan.sniffed),
             needs_last_insert_id: self.may_ask_last_insert_id(&plan.sniffed),
@@ -340,16 +341,6 @@ fn retyped(command: &Command, at: usize, types: &[u8]) -> Option<Buf> {
     out.push(0);
     out.extend_from_slice(&payload);
     Some(Buf::from_vec(out))
-}
-
-/// COM_STMT_BULK_EXECUTE brings types of its own: the connection no longer has those of any session's EXECUTE.
-fn note_bulk_types(lease: &mut Lease, command: &Command, ready: Ready) {
-    if command.kind() != command::STMT_BULK_EXECUTE {
-        return;
-    }
-    if let Some(prepared) = lease.prepared.get(ready.key) {
-        prepared.types_of = BULK;
-    }
 }
 
 /// Something follows the flag that says whether types do.

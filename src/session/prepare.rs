@@ -137,6 +137,8 @@ impl Session {
                 token,
                 types: None,
                 parameter_types: None,
+                becoming: None,
+                proving: None,
                 rows: ok.columns > 0,
                 long_data: false,
                 cursor: false,

@@ -19,20 +19,23 @@ use std::rc::Rc;
 /// Before this version MySQL resolved a statement for each EXECUTE; so does MariaDB.
 const RESOLVES_ONCE: u32 = 80_022;
 
-/// The server's statement for an EXECUTE.
-#[derive(Clone, Copy)]
-pub(super) struct Ready {
-    pub server_id: u32,
-    /// Where the connection has it.
-    pub key: StatementKey,
-    /// It gets its parameters' types by this EXECUTE.
-    unproven: bool,
-}
-
 impl Session {
     /// Servers keep what a statement's parameters were taken for.
     pub(in crate::session) fn resolves_once(&self) -> bool {
         !self.dialect.mariadb && self.dialect.version >= RESOLVES_ONCE
+    }
+
+    /// Whether this connection has the statement as this session would have it, and nothing was sent ahead for one.
+    pub(super) fn is_ready(&mut self, lease: &mut Lease, command: &Command, plan: &Plan) -> bool {
+        let resolves_once = self.resolves_once();
+        let Some(statement) = self.statements.get(plan.id) else {
+            return false;
+        };
+        statement.proving = None;
+        let key = statement.key_now(&plan.on);
+        !self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA)
+            && !(resolves_once && statement.is_typeless(command, &plan.head))
+            && lease.prepared.get(key).is_some()
     }
 
     /// The statement on this connection, as the session's own would be on a connection of its own. Where that cannot be
@@ -41,40 +44,32 @@ impl Session {
         &mut self,
         lease: &mut Lease,
         command: &Command,
-        plan: &mut Plan,
-    ) -> Result<Ready, NotReady> {
+        plan: &Plan,
+    ) -> Result<(), NotReady> {
         if self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA) {
             self.statements.keep_apart(plan.id);
         }
-        let known = self
-            .statements
-            .look(plan.id)
-            .filter(|_| self.resolves_once());
-        if let Some(statement) = known.filter(|s| s.pins().is_empty()) {
-            let key = match &plan.becomes {
-                Some(types) => statement.base_on(&plan.on).with_types(label(types)),
-                None => statement.place_on(&plan.on),
-            };
-            let typeless = statement.types.is_none() && lacks_types(command, &plan.head);
-            if let Some(prepared) = lease.prepared.get(key).filter(|_| !typeless) {
-                return Ok(Ready {
-                    server_id: prepared.server_id,
-                    key,
-                    unproven: false,
-                });
-            }
-            return Box::pin(self.bring_types(lease, command, plan, typeless)).await;
+        if self.is_ready(lease, command, plan) {
+            return Ok(());
+        }
+        let known = self.statements.look(plan.id);
+        let known = known.filter(|s| self.resolves_once() && s.pins().is_empty());
+        if let Some(statement) = known {
+            let typeless = statement.is_typeless(command, &plan.head);
+            return self.bring_types(lease, command, plan, typeless).await;
         }
         // what was sent ahead, or a cursor, is with one of the connection's statements
-        let server_id = self.prepared_on(lease, plan.id, &plan.on).await?;
-        let statement = self.statements.look(plan.id);
-        let key = statement.map_or(StatementKey(0), |s| s.place_on(&plan.on));
-        let long_data = statement.is_some_and(|s| s.long_data && s.rows && self.resolves_once());
-        Ok(Ready {
-            server_id,
-            key,
-            unproven: plan.becomes.is_some() || long_data,
-        })
+        self.prepared_on(lease, plan.id, &plan.on).await?;
+        let resolves_once = self.resolves_once();
+        let Some(statement) = self.statements.get(plan.id) else {
+            return Err(NotReady::Refused(error::own("no statement to execute")));
+        };
+        let key = statement.place_on(&plan.on);
+        let long_data = statement.long_data && statement.rows && resolves_once;
+        if statement.becoming.is_some() || long_data {
+            statement.proving = Some(Box::new(key));
+        }
+        Ok(())
     }
 
     /// The connection has none whose parameters are of the types after this EXECUTE: one that was not executed yet gets
@@ -83,31 +78,27 @@ impl Session {
         &mut self,
         lease: &mut Lease,
         command: &Command,
-        plan: &mut Plan,
+        plan: &Plan,
         typeless: bool,
-    ) -> Result<Ready, NotReady> {
+    ) -> Result<(), NotReady> {
         let capabilities = self.server_capabilities();
-        let Some(statement) = self.statements.look(plan.id) else {
+        let Some(statement) = self.statements.get(plan.id) else {
             return Err(NotReady::Refused(error::own("no statement to execute")));
         };
         if let Some(given) = statement.given(command, &plan.head, capabilities) {
             let first = after_first(given.clone(), statement.rows);
-            let wanted = plan.becomes.as_ref().unwrap_or(&statement.parameter_types);
+            let wanted = statement.wanted_types();
             // of a statement without rows nobody sees what a NULL is taken for
             let unseen = || !statement.rows && differ_in_nulls(&first, wanted, given);
             if first != *wanted && !unseen() {
-                plan.becomes = Some(first);
+                statement.becoming = Some(first);
             }
         }
-        let wanted = plan.becomes.as_ref().unwrap_or(&statement.parameter_types);
+        let wanted = statement.wanted_types();
         let base = statement.base_on(&plan.on);
         let key = base.with_types(label(wanted));
-        if let Some(prepared) = lease.prepared.get(key).filter(|_| !typeless) {
-            return Ok(Ready {
-                server_id: prepared.server_id,
-                key,
-                unproven: false,
-            });
+        if !typeless && lease.prepared.get(key).is_some() {
+            return Ok(());
         }
         let unproven = typeless || key != base;
         // nobody looks for it here before it is what it is to be
@@ -115,52 +106,51 @@ impl Session {
             true => base.with_types(u128::from(statement.token) << 64),
             false => key,
         };
+        statement.proving = unproven.then(|| Box::new(key));
         let (text, state, typed) = statement.to_prepare(&plan.on);
         let usable = |p: &mut Prepared| !typeless || p.types_of == NOBODY;
         let fresh = match lease.prepared.get(base).is_some_and(usable) {
             true => lease.prepared.remove(base),
             false => None,
         };
-        let server_id = match fresh {
-            Some(fresh) => {
-                self.keep_prepared(lease, key, fresh);
-                fresh.server_id
+        match fresh {
+            Some(fresh) => self.keep_prepared(lease, key, fresh),
+            None => {
+                self.prepare_on(lease, key, text, state, typed).await?;
             }
-            None => self.prepare_on(lease, key, text, state, typed).await?,
-        };
-        Ok(Ready {
-            server_id,
-            key,
-            unproven,
-        })
+        }
+        Ok(())
     }
 
     /// After the reply: what the parameters' types are now, in the statement of the session and in that of the server.
     pub(super) fn note_parameter_types(
         &mut self,
         lease: &mut Lease,
-        plan: &mut Plan,
-        ready: Ready,
+        plan: &Plan,
         error: Option<&reply::Err>,
     ) {
         let before = |e: &reply::Err| matches!(e.code, WRONG_ARGUMENTS | UNKNOWN_STATEMENT);
-        let becomes = plan.becomes.take().filter(|_| !error.is_some_and(before));
         let Some(statement) = self.statements.get(plan.id) else {
             return;
         };
-        let used_before = statement.place_on(&plan.on) == ready.key;
-        if let Some(types) = becomes {
+        let before_it = statement.place_on(&plan.on);
+        if let Some(types) = statement
+            .becoming
+            .take()
+            .filter(|_| !error.is_some_and(before))
+        {
             statement.parameter_types = types;
         }
-        if !ready.unproven {
+        let Some(proving) = statement.proving.take() else {
             return;
-        }
+        };
+        let used_before = before_it == *proving;
         if used_before {
             // from one's types to others' there is more than one way
             statement.keep_to_itself();
         }
         let key = statement.place_on(&plan.on);
-        let Some(prepared) = lease.prepared.remove(ready.key) else {
+        let Some(prepared) = lease.prepared.remove(*proving) else {
             return;
         };
         if used_before || error.is_none() {
@@ -273,15 +263,29 @@ impl Session {
     }
 }
 
-/// It has values, and not their types.
-fn lacks_types(command: &Command, head: &Execute) -> bool {
-    head.types.is_none() && head.bound_flag_at.is_some_and(|at| has_values(command, at))
-}
-
 impl Statement {
     /// Its key, or that of its shard's text.
     fn base_on(&self, on: &OnShard) -> StatementKey {
         on.as_ref().map_or(self.key, |on| StatementKey(on.identity))
+    }
+
+    /// An EXECUTE of it has values, and their types were never told.
+    fn is_typeless(&self, command: &Command, head: &Execute) -> bool {
+        let values = |at: usize| has_values(command, at);
+        self.types.is_none() && head.types.is_none() && head.bound_flag_at.is_some_and(values)
+    }
+
+    /// Where a connection that is ready has what the EXECUTE that runs is for.
+    pub(super) fn key_now(&self, on: &OnShard) -> StatementKey {
+        match &self.proving {
+            Some(proving) => **proving,
+            None => self.base_on(on).with_types(label(self.wanted_types())),
+        }
+    }
+
+    /// After the EXECUTE that runs.
+    fn wanted_types(&self) -> &Known {
+        self.becoming.as_ref().unwrap_or(&self.parameter_types)
     }
 
     fn place_on(&self, on: &OnShard) -> StatementKey {

@@ -28,6 +28,10 @@ pub struct Statement {
     pub types: Option<Box<[u8]>>,
     /// What a MySQL server has made of its parameters by now.
     pub parameter_types: Known,
+    /// And will have made after the EXECUTE that runs, if they change.
+    pub becoming: Option<Known>,
+    /// Where the connection has the server's statement, while an EXECUTE that runs gives it its types. Rare.
+    pub proving: Option<Box<StatementKey>>,
     /// It gives rows.
     pub rows: bool,
     /// COM_STMT_SEND_LONG_DATA came since the last EXECUTE.

@@ -185,6 +185,8 @@ impl Session {
                 token: self.shared.next_token(),
                 types: None,
                 parameter_types: None,
+                becoming: None,
+                proving: None,
                 rows: !columns.is_empty(),
                 long_data: false,
                 cursor: false,
