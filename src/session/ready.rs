@@ -33,8 +33,8 @@ impl Session {
         };
         statement.proving = None;
         let key = statement.key_now(&plan.on);
-        !self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA)
-            && !(resolves_once && statement.is_typeless(command, &plan.head))
+        let own = self.pins.intersects(Pins::CURSOR | Pins::LONG_DATA);
+        !own && (!resolves_once || !statement.is_typeless(command, &plan.head))
             && lease.prepared.get(key).is_some()
     }
 
