@@ -206,7 +206,8 @@ fn computed(r: &mut Random) -> Case {
         "IF(COUNT(*) > 10, 'many', 'few')",
         "COALESCE(SUM(d), 0)",
         "ROUND(STDDEV(g), 6)",
-        "ROUND(VAR_SAMP(sm), 6)",
+        // of small numbers: the sixteenth digit of a double hangs on the order of the rows
+        "ROUND(VAR_SAMP(g), 6)",
         "ROUND(STDDEV_POP(d), 6)",
         "SUM(DISTINCT g)",
         "COUNT(DISTINCT g, sm)",
