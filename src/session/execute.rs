@@ -10,17 +10,27 @@ use super::sharded::OnShard;
 use super::sync::NotReady;
 use super::turn::{Outgoing, Ran, READ_ONLY_REFUSALS};
 use super::{End, Session};
-use crate::backend::{After, Lease};
+use crate::backend::{After, Lease, Prepared};
 use crate::net::Buf;
 use crate::relay::{Command, TurnEnd};
 use crate::sniff::{Access, Effects, Sniffed};
 use crate::wire::packet::{HEADER, MAX_PAYLOAD};
-use crate::wire::prepare::{with_types, Execute};
+use crate::wire::prepare::{with_types, Execute, PrepareOk};
 use crate::wire::{command, error, reply, status};
 use std::rc::Rc;
 
 /// Whose types a server remembers of a statement that nobody has executed, and after a bulk execution. No session's.
 pub(super) const NOBODY: u64 = 0;
+
+/// A statement that its server has just prepared.
+pub(super) fn just_prepared(ok: &PrepareOk) -> Prepared {
+    Prepared {
+        server_id: ok.statement_id,
+        parameters: ok.parameters,
+        columns: ok.columns,
+        types_of: NOBODY,
+    }
+}
 const BULK: u64 = u64::MAX;
 /// MYSQL_TYPE_NULL
 const UNBOUND: [u8; 2] = [6, 0];

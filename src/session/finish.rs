@@ -112,8 +112,13 @@ impl Session {
         reported
     }
 
+    /// 0 for an AUTO_INCREMENT column makes an id.
+    pub(super) fn zero_generates_in(&self, state: &State) -> bool {
+        !has_mode(self.mode_of(state), b"NO_AUTO_VALUE_ON_ZERO")
+    }
+
     /// The sql_mode of a state; the servers' own where it says nothing.
-    pub(super) fn mode_of<'s>(&'s self, state: &'s State) -> &'s [u8] {
+    fn mode_of<'s>(&'s self, state: &'s State) -> &'s [u8] {
         let of_servers = self.greeting.sql_mode.as_bytes();
         state.variable(b"sql_mode").unwrap_or(of_servers)
     }
@@ -121,10 +126,8 @@ impl Session {
     /// What hangs on the state's values.
     pub(super) fn state_changed(&mut self) {
         *self.entry.schema.borrow_mut() = self.state.schema.as_deref().map(Into::into);
-        let mode = self.mode_of(&self.state);
-        let ansi_quotes = has_mode(mode, b"ANSI_QUOTES");
-        self.zero_generates = super::sharded::zero_generates(mode);
-        self.dialect.ansi_quotes = ansi_quotes;
+        self.dialect.ansi_quotes = has_mode(self.mode_of(&self.state), b"ANSI_QUOTES");
+        self.zero_generates = self.zero_generates_in(&self.state);
         self.auto_is_null = self.state.is_auto_is_null();
         let charset = self
             .state

@@ -1,6 +1,6 @@
 //! COM_STMT_PREPARE, COM_STMT_CLOSE, COM_STMT_RESET.
 use super::commands::SESSION_ONLY;
-use super::execute::NOBODY;
+use super::execute::just_prepared;
 use super::lease::Attempt;
 use super::pins::Pins;
 use super::statements::{cost, key_of, Statement};
@@ -119,13 +119,7 @@ impl Session {
         if !lease.tracking || self.is_busy(key) {
             key = StatementKey(key.0.wrapping_add(u128::from(token)));
         }
-        let here = Prepared {
-            server_id: ok.statement_id,
-            parameters: ok.parameters,
-            columns: ok.columns,
-            types_of: NOBODY,
-        };
-        self.keep_prepared(lease, key, here);
+        self.keep_prepared(lease, key, just_prepared(&ok));
         self.statements.insert(
             id,
             Statement {

@@ -1,5 +1,5 @@
 //! A statement on the connection that is to execute it: prepared there if need be, its parameters of the session's types.
-use super::execute::{has_values, Plan, NOBODY, UNKNOWN_STATEMENT, WRONG_ARGUMENTS};
+use super::execute::{has_values, just_prepared, Plan, NOBODY, UNKNOWN_STATEMENT, WRONG_ARGUMENTS};
 use super::parameter_types::{after, after_first, differ_in_nulls, label, Known};
 use super::pins::Pins;
 use super::prepare::close_on_server;
@@ -237,13 +237,7 @@ impl Session {
             });
             return Err(NotReady::Refused(error));
         };
-        let here = Prepared {
-            server_id: ok.statement_id,
-            parameters: ok.parameters,
-            columns: ok.columns,
-            types_of: NOBODY,
-        };
-        self.keep_prepared(lease, key, here);
+        self.keep_prepared(lease, key, just_prepared(&ok));
         Ok(ok.statement_id)
     }
 

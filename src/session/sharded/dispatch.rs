@@ -106,7 +106,7 @@ impl Session {
             held,
             ids: &ids,
             version: Some(self.shared.columns.version(&snapshot.shards, now)),
-            zero_generates: zero_generates(self.mode_of(state)),
+            zero_generates: self.zero_generates_in(state),
             seed: self.shared.seed(),
         })
     }
@@ -370,16 +370,6 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// 0 for an AUTO_INCREMENT column makes an id.
-pub(in crate::session) fn zero_generates(mode: &[u8]) -> bool {
-    !has_word(mode, b"NO_AUTO_VALUE_ON_ZERO")
-}
-
-fn has_word(text: &[u8], word: &[u8]) -> bool {
-    text.split(|b| *b == b',')
-        .any(|w| w.eq_ignore_ascii_case(word))
 }
 
 pub(super) fn refused(refusal: Refusal) -> reply::Err {

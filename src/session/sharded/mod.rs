@@ -51,7 +51,6 @@ mod used;
 mod visit;
 
 pub use columns::KnownColumns;
-pub(super) use dispatch::zero_generates;
 pub use explain::{explain_for, RouteAnswer, RouteQuestion};
 pub use ids::KnownIds;
 pub use names::OwnNames;
