@@ -480,3 +480,41 @@ fn on_mysql_accounts_made_through_the_proxy_or_past_it_work_at_once_with_what_wa
     assert_eq!(code(&login(proxy.port, "past", "pw").unwrap_err()), 1203);
     drop(held);
 }
+
+/// With autocommit off a kept connection reads the same snapshot for ever; the others cut lists, pad names and make names of
+/// double-quoted texts.
+const UNUSUAL: [&str; 3] = [
+    "SET GLOBAL autocommit = 0",
+    "SET GLOBAL sql_select_limit = 1",
+    "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES'",
+];
+
+#[test]
+fn accounts_are_read_whole_and_anew_whatever_the_servers_give_new_sessions() {
+    needs!(the_proxy);
+    let cluster = Cluster::start(0);
+    let grant = "GRANT SELECT ON mysql.* TO monitor@'%'";
+    let server = cluster.primary();
+    server.run(&[&[grant], &UNUSUAL[..]].concat());
+    let proxy = config(&cluster, "").start();
+    made_one_by_one(proxy.port, |sql| server.run(&[sql]));
+    let Some(pair) = MysqlPair::apart(1) else {
+        return;
+    };
+    pair.run(0, &[&[grant], &UNUSUAL[..]].concat());
+    let mut config = ProxyConfig::for_ports(vec![(pair.ports[0], "primary")]);
+    config.group = "accounts = \"server\"".into();
+    config.users = false;
+    let proxy = config.start();
+    made_one_by_one(proxy.port, |sql| pair.run(0, &[sql]));
+}
+
+#[track_caller]
+fn made_one_by_one(port: u16, run: impl Fn(&str)) {
+    for user in ["first", "second", "third"] {
+        let refused = login(port, user, "pw").expect_err("there is no such account");
+        assert_eq!(code(&refused), 1045);
+        run(&format!("CREATE USER {user}@'%' IDENTIFIED BY 'pw'"));
+        login(port, user, "pw").expect("there is now");
+    }
+}

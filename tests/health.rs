@@ -8,7 +8,7 @@
 mod common;
 
 use common::cluster::client_options;
-use common::{needs, pause, scalar, wait_until, Cluster, Proxy, ProxyConfig};
+use common::{needs, pause, scalar, wait_until, Cluster, Proxy, ProxyConfig, RawClient};
 use mysql::prelude::Queryable;
 use mysql::Conn;
 use std::time::{Duration, Instant};
@@ -358,6 +358,39 @@ fn a_start_without_any_server_greets_later_and_does_not_exit() {
     client
         .query_drop("INSERT INTO t VALUES (1)")
         .expect("INSERT");
+}
+
+#[test]
+fn a_client_that_comes_before_any_server_is_greeted_as_by_one_or_told_why_not() {
+    needs!(the_proxy);
+    let cluster = Cluster::start(0);
+    cluster.prepare(&["CREATE PROCEDURE app.two() BEGIN SELECT 1; SELECT 2; END"]);
+    cluster.primary().stop();
+    let impatient = Proxy::launch(&ProxyConfig::new(&cluster).proxy("lease_timeout_ms = 200"));
+    let patient = Proxy::launch(&ProxyConfig::new(&cluster).proxy("lease_timeout_ms = 60000"));
+    for proxy in [&impatient, &patient] {
+        proxy.wait_for_log("ready for clients");
+    }
+    let refused = RawClient::open(impatient.port).err().expect("refused");
+    let error = refused.server();
+    let why = "no server of group 'main' has been reached yet";
+    assert!(
+        error.code == 1105 && error.message.contains(why),
+        "{error:?}"
+    );
+    let port = patient.port;
+    let early = std::thread::spawn(move || RawClient::connect(port));
+    wait_until("a client that waits", || {
+        let accepted =
+            |line: &str| line.starts_with("umpire_clients_accepted_total") && !line.ends_with(" 0");
+        patient.http("/metrics").1.lines().any(accepted)
+    });
+    cluster.primary().launch();
+    let mut early = early.join().expect("greeted");
+    assert!(early.hello.version.contains("MariaDB"), "{:?}", early.hello);
+    let sets = early.query("CALL two()").expect("a reply").sets;
+    assert_eq!(sets.len(), 3, "two results and an OK");
+    patient.assert_no_panic();
 }
 
 #[test]

@@ -35,10 +35,10 @@ class Contender:
     def version(self):
         return None
 
-    def start(self, workers=1, environment=None):
+    def start(self, workers=1, environment=None, cpus=None):
         if self.program is None:
             return self
-        cpus = self.bench.cpus[:workers] if workers > 1 else [self.bench.proxy_cpu]
+        cpus = cpus or (self.bench.cpus[:workers] if workers > 1 else [self.bench.proxy_cpu])
         self.home = self.bench.dir / f"{self.name.replace(' ', '-')}-{self.port}"
         self.home.mkdir(exist_ok=True)
         self.starts += 1

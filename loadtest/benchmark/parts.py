@@ -261,46 +261,57 @@ def highest_memory(pid):
 
 def workers(bench):
     """{(contender, case): [(q/s, user µs, system µs), …]}: the same clients per worker. Between two CPUs servers and
-    proxy wake each other at a price of their own, so there are two cases of one worker: "alone" with the servers on
-    its CPU, and "one" with the servers on both CPUs, as they are beside the two workers of "two"."""
+    proxy wake each other at a price of their own, and whoever else runs takes from caches and memory: so one worker runs
+    "alone", with the servers on its CPU, and as "one", with the servers on both CPUs, as they are beside the two workers of
+    "two" and beside two proxies of one worker each, "apart", which share nothing at all."""
     if len(bench.cpus) < 2:
         machine.progress("two workers: only one CPU here")
         return {}
     found = {}
     names = [name for name in ("haproxy", "umpire split") if name in bench.contenders]
+    twins = {name: type(bench.contenders[name])(bench, machine.free_ports(1)[0]) for name in names}
     for number in range(bench.options.rounds):
         for name in names if number % 2 == 0 else reversed(names):
-            cases = ("alone", "one", "two")
+            cases = ("alone", "one", "two", "apart")
             for case in cases if number % 2 == 0 else reversed(cases):
-                count = 2 if case == "two" else 1
-                contender = bench.contenders[name]
-                bench.place("one")
-                contender.restart(workers=count)
-                cpus = bench.cpus[:count] if case == "two" else [bench.proxy_cpu]
-                bench.pin_servers({bench.proxy_cpu} if case == "alone" else set(bench.cpus[:2]))
-                with contextlib.ExitStack() as stack:
-                    loads = [
-                        stack.enter_context(load.Load(bench, "closed", contender.port, 32, cpus=str(cpu)))
-                        for cpu in cpus
-                    ]
-                    for phase in (0.5, bench.options.seconds):
-                        before = machine.Usage(contender.pid)
-                        for generator in loads:
-                            generator.go(phase)
-                        results = [generator.line(phase + 75) for generator in loads]
-                        user, system = machine.Usage(contender.pid).since(before)
-                for result in results:
-                    check(result, f"workers of {name}, {case}")
-                queries = sum(result["queries"] for result in results)
-                rate = sum(result["per_second"] for result in results)
-                row = (rate, 1e6 * user / queries, 1e6 * system / queries)
+                try:
+                    row = workers_of(bench, case, bench.contenders[name], twins[name])
+                finally:
+                    twins[name].stop()
                 found.setdefault((name, case), []).append(row)
                 machine.progress(
-                    f"workers round {number + 1} {name:14} {case:5} {rate:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
+                    f"workers round {number + 1} {name:14} {case:5} {row[0]:8.0f}/s {row[1]:6.1f} + {row[2]:6.1f} µs"
                 )
     for name in names:
         bench.contenders[name].restart()
     return found
+
+
+def workers_of(bench, case, contender, twin):
+    """One case of `workers`: (q/s, user µs, system µs)."""
+    bench.place("one")
+    both = bench.cpus[:2]
+    if case == "apart":
+        proxies = [contender.restart(cpus=both[:1]), twin.start(cpus=both[1:])]
+    else:
+        proxies = [contender.restart(workers=2 if case == "two" else 1)]
+    targets = {
+        "two": [(contender, cpu) for cpu in both], "apart": list(zip(proxies, both)),
+    }.get(case, [(contender, bench.proxy_cpu)])  # fmt: skip
+    bench.pin_servers({bench.proxy_cpu} if case == "alone" else set(both))
+    with contextlib.ExitStack() as stack:
+        loads = [stack.enter_context(load.Load(bench, "closed", to.port, 32, cpus=str(cpu))) for to, cpu in targets]
+        for phase in (0.5, bench.options.seconds):
+            before = [machine.Usage(proxy.pid) for proxy in proxies]
+            for generator in loads:
+                generator.go(phase)
+            results = [generator.line(phase + 75) for generator in loads]
+            used = [machine.Usage(proxy.pid).since(at) for proxy, at in zip(proxies, before)]
+    for result in results:
+        check(result, f"workers of {contender.name}, {case}")
+    queries = sum(result["queries"] for result in results)
+    user, system = (sum(part) for part in zip(*used))
+    return sum(result["per_second"] for result in results), 1e6 * user / queries, 1e6 * system / queries
 
 
 def calls(bench):

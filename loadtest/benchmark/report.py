@@ -207,15 +207,19 @@ def workers(bench, found):
     lines = [
         "**Two workers on two CPUs against one on one**, 32 clients per worker, their load on the workers' CPUs: CPU µs "
         "per query, queries/s. Servers that run on both CPUs wake a worker from the other one half of the time, which costs "
-        "more than from its own, however many workers there are.",
+        "more than from its own, however many workers there are. Two proxies of one worker each share nothing but the machine: "
+        "what two workers cost more than they is what workers share.",
         "",
     ]
     rows = []
     for name in dict.fromkeys(name for name, _ in found):
-        alone, one, two = (found[name, case] for case in ("alone", "one", "two"))
-        ratios = [f"{cost(two) / cost(other):.2f}×" for other in (one, alone)]
-        rows.append([name, cpu_cell(alone, None), cpu_cell(one, None), cpu_cell(two, None), *ratios])
-    heads = ["one, servers beside it", "one, servers on both CPUs", "two, servers on both CPUs", "two to one", "to one beside"]
+        cases = [found[name, case] for case in ("alone", "one", "two", "apart")]
+        ratios = [f"{cost(found[name, 'two']) / cost(found[name, other]):.2f}×" for other in ("one", "alone", "apart")]
+        rows.append([name, *(cpu_cell(case, None) for case in cases), *ratios])
+    heads = [
+        "one, servers beside it", "one, servers on both CPUs", "two, servers on both CPUs", "two proxies of one, likewise",
+        "two to one", "to one beside", "to two proxies",
+    ]  # fmt: skip
     return lines + table(["proxy", *heads], rows)
 
 

@@ -102,7 +102,7 @@ impl Prober {
         let (user, password) = (&monitor.user, &monitor.password);
         let tls = self.tls.as_ref();
         let mut client = Client::login(link, tls, &greeting, user, password).await?;
-        client.stay_out_of_the_log().await?;
+        client.settle_in().await?;
         if !self.knows(&greeting) {
             let collations = collations(&mut client, &greeting.version).await?;
             self.learn(&greeting, collations);

@@ -163,6 +163,15 @@ async fn login(peer: &mut Peer, behaviour: &Behaviour) -> Option<()> {
 
 fn answer(sql: &str, behaviour: &Behaviour) -> Vec<u8> {
     let text = |s: &str| Some(s.to_string());
+    if sql.starts_with("SET SESSION autocommit") {
+        let mut bytes = Vec::new();
+        frame(
+            &reply::Ok::default().encode(caps::PROTOCOL_41),
+            1,
+            &mut bytes,
+        );
+        return bytes;
+    }
     if sql.starts_with("SET ") {
         let mut bytes = Vec::new();
         frame(&error((1227, "Access denied")), 1, &mut bytes);

@@ -48,6 +48,9 @@ pub enum Kind {
     Other,
 }
 
+/// Of a table, on both servers. Without LIMIT the servers' sql_select_limit would cut the answer.
+const MOST_COLUMNS: usize = 4096;
+
 impl Columns {
     /// The question whose rows [`Columns::read`] understands. Names are given in hexadecimal, which every sql_mode
     /// reads the same.
@@ -59,7 +62,7 @@ impl Columns {
         format!(
             "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_SET_NAME, COLLATION_NAME, \
              IS_NULLABLE, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} \
-             ORDER BY ORDINAL_POSITION",
+             ORDER BY ORDINAL_POSITION LIMIT {MOST_COLUMNS}",
             literal(schema),
             literal(table)
         )

@@ -32,6 +32,11 @@ impl Session {
             return Ok(());
         }
         if leaves_collation_open(end, sniffed, sql) {
+            if end.warnings > 0 {
+                // the question would take their place
+                self.pins |= Pins::VARIABLE;
+                return Ok(());
+            }
             Box::pin(self.ask_collation(lease, end)).await?;
         }
         if !(has(sql, b"names") && has(sql, b"collate")) {

@@ -226,7 +226,7 @@ impl Session {
 
     /// What an expression is on the session's server, with its variables, as a server makes an id of it.
     async fn number_of(&mut self, expression: &[u8]) -> Result<Result<u64, reply::Err>, End> {
-        let sql = [b"SELECT CAST((", expression, b") AS SIGNED)"].concat();
+        let sql = [b"SELECT CAST((", expression, b") AS SIGNED) LIMIT 1"].concat();
         let sql = sniff::with_connection_id(&sql, self.entry.id, self.dialect).unwrap_or(sql);
         let sniffed = sniff::sniff(&sql, true, self.dialect);
         let mut lease = match self.lease(&sniffed, &mut Attempt::default()).await {

@@ -11,7 +11,7 @@ use super::registry::Entry;
 use super::shared::Shared;
 use crate::backend::{not_for_clients, Account, Password};
 use crate::config::{ListenerTls, Proxy, Secret, Tls, UserTls};
-use crate::net::{Buf, Kept, Peer, Socket};
+use crate::net::{self, Buf, Kept, Peer, Socket};
 use crate::topology::{Greeting, User};
 use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
 use crate::wire::capabilities::*;
@@ -183,11 +183,8 @@ pub async fn login(
     listener: usize,
     entry: &Entry,
 ) -> Result<LoggedIn, Refused> {
+    let greeting = servers_greeting(dialogue, shared).await?;
     let snapshot = shared.snapshot();
-    let Some(group) = snapshot.groups.first() else {
-        return Err(dialogue.refuse(error::own("no server group is configured: add a [[group]]")));
-    };
-    let greeting = group.greeting.clone();
     let scramble = new_scramble();
     let (mode, tls) = offered_tls(&snapshot.proxy, listener);
     let mut offered = offered_capabilities(&greeting, tls.is_some(), shared.sharding());
@@ -231,6 +228,32 @@ pub async fn login(
         sequence: dialogue.sequence,
         token,
     })
+}
+
+/// What clients are greeted with. Before any server has been seen nobody knows what a client can be promised, nor how
+/// its text is to be read: it waits, as it would for a connection.
+async fn servers_greeting(
+    dialogue: &mut Dialogue<'_>,
+    shared: &Shared,
+) -> Result<Arc<Greeting>, Refused> {
+    let until = net::now() + shared.snapshot().proxy.lease_timeout;
+    loop {
+        let snapshot = shared.snapshot();
+        let Some(group) = snapshot.groups.first() else {
+            return Err(
+                dialogue.refuse(error::own("no server group is configured: add a [[group]]"))
+            );
+        };
+        if !group.greeting.is_unknown() {
+            return Ok(group.greeting.clone());
+        }
+        if !shared.topology_changed(until).await {
+            return Err(dialogue.refuse(error::own(&format!(
+                "no server of group '{}' has been reached yet: see SHOW SERVERS on the admin port",
+                group.name
+            ))));
+        }
+    }
 }
 
 /// COM_CHANGE_USER: the same questions on a running session.

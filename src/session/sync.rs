@@ -7,6 +7,7 @@ use crate::relay::{Broken, Relay, TurnEnd};
 use crate::wire::capabilities::QUERY_ATTRIBUTES;
 use crate::wire::packet::frame;
 use crate::wire::query::NO_ATTRIBUTES;
+use crate::wire::reply::Change;
 use crate::wire::{command, reply};
 use std::rc::Rc;
 
@@ -44,15 +45,34 @@ impl Session {
         count
     }
 
-    /// While MariaDB keeps a report for later, it notices no change of the same kind. A statement that reports something
-    /// brings it; what it says is known, or another session's. Returns the number of replies.
-    pub(super) fn write_late_report(&mut self, lease: &mut Lease, out: &Outgoing) -> usize {
-        if !lease.keeps_report || !lease.tracking || !out.tells || !self.pins.is_empty() {
-            return 0;
+    /// While MariaDB keeps a report for later, it notices no change of the same kind, and brings it with one of what Umpire
+    /// alone has switched on. A statement that reports something calls for it. True: a reply follows, after those to
+    /// [`Session::write_sync`].
+    pub(super) fn write_late_report(&mut self, lease: &mut Lease, out: &Outgoing) -> bool {
+        if !lease.keeps_report || !lease.tracking || !out.tells {
+            return false;
         }
         lease.keeps_report = false;
         self.write_query(lease, super::collation::TELL);
-        1
+        true
+    }
+
+    /// Reads the replies to `count` state statements, and to what called for a late report; the first error is returned.
+    pub(super) async fn swallow_sync(
+        &mut self,
+        lease: &mut Lease,
+        count: usize,
+        late: bool,
+    ) -> Result<Option<reply::Err>, Broken> {
+        let error = self.swallow(lease, count).await?;
+        if !late {
+            return Ok(error);
+        }
+        let told = self.own_reply(lease, command::QUERY).await?;
+        // on a held connection it is this session's: a server tells it with the next report of something else
+        let selected = |c: &Change| matches!(c, Change::Schema(name) if !name.is_empty());
+        self.owes_schema |= !self.pins.is_empty() && told.changes.iter().any(selected);
+        Ok(error.or(told.error))
     }
 
     pub(super) fn write_query(&mut self, lease: &Lease, sql: &str) {

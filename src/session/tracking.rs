@@ -20,8 +20,9 @@ pub(super) const ABOUT_TRACKING: Effects = Effects::SHOWS_TRACKING.union(Effects
 pub(super) const AS_IF_NOT_TRACKED: &str = "SET @@SESSION.session_track_schema=DEFAULT,\
      @@SESSION.session_track_state_change=DEFAULT,@@SESSION.session_track_system_variables=DEFAULT";
 
-/// In hexadecimal, which looks alike in every character set that results may have.
-const ASKS_SCHEMA: &str = "SELECT HEX(CONVERT(DATABASE() USING utf8mb4))";
+/// In hexadecimal, which looks alike in every character set that results may have. Without LIMIT it would have that of
+/// sql_select_limit, as every question of the proxy's own.
+const ASKS_SCHEMA: &str = "SELECT HEX(CONVERT(DATABASE() USING utf8mb4)) LIMIT 1";
 /// Bytes of the answer, and more.
 const LONGEST: usize = 4096;
 

@@ -120,23 +120,28 @@ impl Session {
         attempt: &mut Attempt,
     ) -> Result<Ran, End> {
         lease.after = After::Close;
-        let mut pipelined = 0;
+        let (mut pipelined, mut late) = (0, false);
         if out.needs_last_insert_id && !self.own_id && self.pins.contains(Pins::INSERT_ID) {
             Box::pin(self.settle_doubts(lease)).await?;
         }
         let gives_id = out.needs_last_insert_id && !self.own_id;
         // a held connection has the session's state
         let behind = !Rc::ptr_eq(&lease.state, &self.state);
-        if self.pins.is_empty() || gives_id || out.about_tracking || behind {
-            let count = self.write_sync(lease, &out, gives_id);
-            let late = self.write_late_report(lease, &out);
-            if count + late > 0 {
-                self.shared.stats.sync_statements.add((count + late) as u64);
+        let open = self.pins.is_empty() || gives_id || out.about_tracking || behind;
+        if open || lease.keeps_report {
+            let count = match open {
+                true => self.write_sync(lease, &out, gives_id),
+                false => 0,
+            };
+            late = self.write_late_report(lease, &out);
+            if count > 0 || late {
+                let all = count + usize::from(late);
+                self.shared.stats.sync_statements.add(all as u64);
                 self.send_scratch(lease);
                 if count == 0 || out.read && out.is_whole() {
-                    pipelined = count + late;
+                    pipelined = all;
                 } else if let Some(ran) =
-                    Box::pin(self.await_sync(lease, count + late, attempt)).await?
+                    Box::pin(self.await_sync(lease, (count, late), attempt)).await?
                 {
                     return Ok(ran);
                 }
@@ -148,7 +153,8 @@ impl Session {
             false => Some(Box::pin(self.upload(lease, &out)).await?),
         };
         if pipelined > 0 {
-            match Box::pin(self.swallow(lease, pipelined)).await {
+            let count = pipelined - usize::from(late);
+            match Box::pin(self.swallow_sync(lease, count, late)).await {
                 Ok(None) => {}
                 // no state was set, only a report called for
                 Ok(Some(_)) if !(out.read && out.is_whole()) => {}
@@ -327,10 +333,10 @@ impl Session {
     async fn await_sync(
         &mut self,
         lease: &mut Lease,
-        count: usize,
+        (count, late): (usize, bool),
         attempt: &mut Attempt,
     ) -> Result<Option<Ran>, End> {
-        match self.swallow(lease, count).await {
+        match self.swallow_sync(lease, count, late).await {
             Ok(None) => Ok(None),
             Ok(Some(error)) => self.sync_failed(lease, error).map(Some),
             // nothing of the command itself was sent

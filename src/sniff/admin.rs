@@ -92,6 +92,11 @@ impl Scan<'_> {
             ) {
                 self.effect(Effects::FLUSHES_WITH_LOCK);
             }
+            // as a global variable, it changes new sessions only
+            let token = self.token;
+            if self.bytes(&token).eq_ignore_ascii_case(b"optimizer_costs") {
+                self.effect(Effects::SET_GLOBAL);
+            }
         }
     }
 

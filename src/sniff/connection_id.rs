@@ -160,7 +160,14 @@ impl Place {
             _ => {}
         }
         if self.item.is_some() || !is_option(lexer, token) {
-            self.grow(token.start, token.end, token.kind, token.qualified);
+            // a variable's token begins behind its @
+            let signs = match token.kind {
+                Kind::UserVariable => 1,
+                Kind::SystemVariable => 2,
+                _ => 0,
+            };
+            let start = token.start.saturating_sub(signs);
+            self.grow(start, token.end, token.kind, token.qualified);
         }
     }
 
@@ -291,6 +298,14 @@ mod tests {
             (
                 "SELECT (SELECT CONNECTION_ID() FROM t) x, (SELECT CONNECTION_ID()) FROM u",
                 "SELECT (SELECT 7 FROM t) x, (SELECT 7) AS `(SELECT CONNECTION_ID())` FROM u",
+            ),
+            (
+                "SELECT @a - CONNECTION_ID(), @@port + CONNECTION_ID()",
+                "SELECT @a - 7 AS `@a - CONNECTION_ID()`, @@port + 7 AS `@@port + CONNECTION_ID()`",
+            ),
+            (
+                "SELECT -CONNECTION_ID(), x'07' + CONNECTION_ID(), `a` - CONNECTION_ID(), _utf8'7' + CONNECTION_ID()",
+                "SELECT -7 AS `-CONNECTION_ID()`, x'07' + 7 AS `x'07' + CONNECTION_ID()`, `a` - 7 AS ```a`` - CONNECTION_ID()`, _utf8'7' + 7 AS `_utf8'7' + CONNECTION_ID()`",
             ),
             // what may be a name already is left alone
             ("SELECT CONNECTION_ID() IS NULL", "SELECT 7 IS NULL"),

@@ -198,7 +198,7 @@ use Access::{Unsure, Write};
 use Word as W;
 
 #[rustfmt::skip]
-pub(super) static TABLE: [Entry; 669] = [
+pub(super) static TABLE: [Entry; 673] = [
     // statements
     reserved("SELECT", W::Select, Verb::Select), reserved("WITH", W::With, Verb::With),
     reserved("TABLE", W::Table, Verb::Table), reserved("VALUES", W::Values, Verb::Values),
@@ -266,6 +266,9 @@ pub(super) static TABLE: [Entry; 669] = [
     touches("ROW_COUNT", Unsure, Effects::ROW_COUNT), touches("CONNECTION_ID", Unsure, Effects::CONNECTION_ID),
     touches("GET_LOCK", Unsure, Effects::GET_LOCK), touches("RELEASE_LOCK", Unsure, Effects::RELEASES_LOCK),
     touches("RELEASE_ALL_LOCKS", Unsure, Effects::RELEASES_LOCK),
+    // loadable functions of MySQL's locking service and version tokens, whose locks the session has until its end
+    touches("SERVICE_GET_READ_LOCKS", Unsure, Effects::CALL), touches("SERVICE_GET_WRITE_LOCKS", Unsure, Effects::CALL),
+    touches("VERSION_TOKENS_LOCK_SHARED", Unsure, Effects::CALL), touches("VERSION_TOKENS_LOCK_EXCLUSIVE", Unsure, Effects::CALL),
     touches("IS_FREE_LOCK", Unsure, Effects::SERVER_STATE), touches("IS_USED_LOCK", Unsure, Effects::SERVER_STATE),
     touches("NEXTVAL", Write, Effects::empty()), touches("SETVAL", Write, Effects::empty()),
     touches("LASTVAL", Unsure, Effects::SERVER_STATE), touches("LOAD_FILE", Unsure, Effects::SERVER_STATE),

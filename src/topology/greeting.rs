@@ -51,7 +51,7 @@ impl Greeting {
             .saturating_add(patch)
     }
 
-    /// For a group of which no server was ever reached: no client of it gets further than an error.
+    /// For a group of which no server was ever reached: clients wait until one is.
     pub fn unknown() -> Greeting {
         Greeting {
             version: "8.0.0-Umpire".into(),
@@ -64,6 +64,13 @@ impl Greeting {
             select_limit: false,
             div_precision_increment: Greeting::DIV_PRECISION_INCREMENT,
         }
+    }
+}
+
+impl Greeting {
+    /// See [`Greeting::unknown`]: every server has some capabilities.
+    pub fn is_unknown(&self) -> bool {
+        self.capabilities == 0
     }
 }
 

@@ -169,6 +169,15 @@ impl Proxy {
     }
 
     pub fn start(config: &ProxyConfig) -> Proxy {
+        let proxy = Proxy::launch(config);
+        if !direct_mode() {
+            proxy.wait_for_greeting();
+        }
+        proxy
+    }
+
+    /// Does not wait until it greets.
+    pub fn launch(config: &ProxyConfig) -> Proxy {
         let dir = run_folder();
         let ports = Ports {
             sql: free_port(),
@@ -204,7 +213,6 @@ impl Proxy {
         })
         .expect("umpire starts");
         proxy.child = Mutex::new(Some(child));
-        proxy.wait_for_greeting();
         proxy
     }
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # run.sh UMPIRE OUTDIR [TEST…]    MariaDB's own test suite (Debian's package mariadb-test) with every SQL connection
 #                                 sent through the binary UMPIRE; without TESTs, the whole suite `main`
+# MYSQL_SUITE=FOLDER run.sh …     MySQL's own, from the folder that tests/servers/get-mysql.sh suite has made
 #
-# What fails is run again straight at the server, over TCP too: what fails there as well says nothing about Umpire.
+# What fails is run again straight at the server (MariaDB's over TCP too): what fails there as well says nothing about Umpire.
 # A test that passes directly, fails through Umpire and is not explained in docs/compatibility.md makes this fail.
 # OUTDIR/report says everything, OUTDIR/via/log and OUTDIR/direct/log have mtr's own words.
 # MTR_THREAD: mtr's build thread, which decides the ports: 10000 + 30 × MTR_THREAD and the 29 behind it (default 440).
@@ -12,31 +13,32 @@ UMPIRE=$(realpath "$1") OUT=$2
 shift 2
 HERE=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$OUT"; OUT=$(cd "$OUT" && pwd)
-SUITE=/usr/share/mysql/mysql-test
 KNOWN=$HERE/../../docs/compatibility.md
 THREAD=${MTR_THREAD:-440}
 SERVER_PORT=$((10000 + 30 * THREAD))
 PATH=$PATH:/usr/sbin
+OWN_LISTEN='' SERVER=127.0.0.2:$SERVER_PORT
 
-[ -x $SUITE/mtr ] && [ -x /usr/bin/mariadb-test ] || {
-  echo "run.sh: the package mariadb-test is not installed ($SUITE/mtr is missing)" >&2
+if [ -n "${MYSQL_SUITE:-}" ]; then
+  SUITE=$MYSQL_SUITE/root/usr/lib/mysql-test MTR=mysql-test-run.pl
+  CLIENT=$SUITE/bin/mysqltest MTR_OPTIONS=(--mysqld=--mysqlx=OFF "--port-base=$SERVER_PORT")
+  # its tests open a Unix socket wherever they say localhost
+  OWN_LISTEN=", \"unix:$OUT/umpire.sock\"" SERVER=unix:$OUT/via/var/tmp/mysqld.1.sock
+  DIRECT='' VIA="--host=localhost --socket=$OUT/umpire.sock --port=$SERVER_PORT"
+else
+  SUITE=/usr/share/mysql/mysql-test MTR=mtr
+  CLIENT=/usr/bin/mariadb-test MTR_OPTIONS=()
+  VIA="--protocol=tcp --host=127.0.0.1 --port=$SERVER_PORT" DIRECT=$VIA
+fi
+[ -e "$SUITE/$MTR" ] && [ -x "$CLIENT" ] || {
+  echo "run.sh: the test suite is not installed ($SUITE/$MTR is missing)" >&2
   exit 3
 }
 command -v socat >/dev/null || { echo "run.sh: socat is not installed" >&2; exit 3; }
 
-# The suite's client, with every connection of a test over TCP. Umpire has the port that the suite knows, and the
-# server the same port on another address, since tests compare @@port with the port that they connect to. Further servers
-# of a test (replicas), and the server's extra port, are reached past Umpire, by socat.
-cat >"$OUT/client" <<'CLIENT'
-#!/bin/bash
-for a in "$@"; do case $a in --defaults-group-suffix=.[2-9]*) exec /usr/bin/mariadb-test "$@" ;; esac; done
-exec /usr/bin/mariadb-test "$@" --protocol=tcp --host=127.0.0.1 --port="$MASTER_MYPORT"
-CLIENT
-chmod +x "$OUT/client"
-
 cat >"$OUT/umpire.toml" <<TOML
 [proxy]
-listen = ["127.0.0.1:$SERVER_PORT", "[::1]:$SERVER_PORT"]
+listen = ["127.0.0.1:$SERVER_PORT", "[::1]:$SERVER_PORT"$OWN_LISTEN]
 # tests wait until the sessions that they have closed are gone from the server: pooled connections go soon
 min_idle = 0
 server_idle_timeout_s = 1
@@ -44,7 +46,7 @@ server_idle_timeout_s = 1
 lease_timeout_ms = 2000
 [[group]]
 name = "main"
-servers = [ { address = "127.0.0.2:$SERVER_PORT", role = "primary" } ]
+servers = [ { address = "$SERVER", role = "primary" } ]
 accounts = "server"
 monitor = { user = "root", password = "", interval_ms = 100 }
 tls = { mode = "preferred" }
@@ -54,18 +56,34 @@ key = "$SUITE/std_data/server-key.pem"
 TOML
 chmod 600 "$OUT/umpire.toml"
 
-mtr() { # FOLDER ADDRESS TEST… : mtr starts its server itself, again and again, with what each test asks for
+# The suite's client, with every connection of a test sent to one place. Umpire has the port that the suite knows, and the
+# server the same port on another address, since tests compare @@port with the port that they connect to. Further servers
+# of a test (replicas), and the server's extra port, are reached past Umpire, by socat.
+client() { # FOLDER OPTIONS
+  local socket=''
+  [[ $2 != *--socket* ]] || socket="export MASTER_MYSOCK=$OUT/umpire.sock"
+  cat >"$1/client" <<CLIENT
+#!/bin/bash
+for a in "\$@"; do case \$a in --defaults-group-suffix=.[2-9]*) exec $CLIENT "\$@" ;; esac; done
+$socket
+exec $CLIENT "\$@" $2
+CLIENT
+  chmod +x "$1/client"
+}
+
+mtr() { # FOLDER ADDRESS OPTIONS TEST… : mtr starts its server itself, again and again, with what each test asks for
   local folder=$OUT/$1 address=$2
-  shift 2
   mkdir -p "$folder"
+  client "$folder" "$3"
+  shift 3
   (
     cd $SUITE
-    MTR_BUILD_THREAD=$THREAD MYSQL_TEST=$OUT/client perl ./mtr --vardir="$folder/var" --force --max-test-fail=0 \
+    MTR_BUILD_THREAD=$THREAD MYSQL_TEST=$folder/client perl ./$MTR --vardir="$folder/var" --force --max-test-fail=0 \
       --retry=0 --testcase-timeout="${TESTCASE_MINUTES:-3}" --nocheck-testcases --nowarnings \
-      --mysqld=--bind-address="$address" "$@" </dev/null >"$folder/log" 2>&1
+      "${MTR_OPTIONS[@]}" --mysqld=--bind-address="$address" "$@" </dev/null >"$folder/log" 2>&1
   ) || true
   grep -E '\[ (pass|fail|skipped|disabled) ' "$folder/log" |
-    sed -E 's/^worker[^ ]* //; s/ +\[ (pass|fail|skipped|disabled) .*/ \1/' | sort -u >"$folder/verdicts"
+    sed -E 's/^(worker|\[)[^ ]* +([0-9]+%\] )?//; s/ +\[ (pass|fail|skipped|disabled) .*/ \1/' | sort -u >"$folder/verdicts"
   grep -q ' ' "$folder/verdicts" || { echo "mtr ran no test:" >&2; tail -5 "$folder/log" >&2; exit 1; }
 }
 
@@ -87,7 +105,7 @@ proxy_when_mtr_has_looked &
 PROXY=$!
 stop() { kill $PROXY $(cat "$OUT/forwards" 2>/dev/null) 2>/dev/null || true; rm -f "$OUT/forwards"; }
 trap stop EXIT
-if [ $# -gt 0 ]; then mtr via 127.0.0.2 "$@"; else mtr via 127.0.0.2 --suite=main; fi
+if [ $# -gt 0 ]; then mtr via 127.0.0.2 "$VIA" "$@"; else mtr via 127.0.0.2 "$VIA" --suite=main; fi
 kill -0 $PROXY 2>/dev/null || { echo "Umpire has ended:" >&2; tail -5 "$OUT/umpire.log" >&2; exit 1; }
 ! grep -q panicked "$OUT/umpire.log" || { echo "Umpire panicked:" >&2; grep -A5 panicked "$OUT/umpire.log" >&2; exit 1; }
 
@@ -97,7 +115,7 @@ if [ -s "$OUT/failed" ]; then
   mapfile -t again < <(sed "s/ '.*//" "$OUT/failed" | sort -u)
   stop
   wait $PROXY || true
-  mtr direct 127.0.0.1 "${again[@]}"
+  mtr direct 127.0.0.1 "$DIRECT" "${again[@]}"
   of pass direct | comm -12 - "$OUT/failed" >"$OUT/differ"
 fi
 pass=$(of pass via | wc -l) differ=$(wc -l <"$OUT/differ")

@@ -1,16 +1,21 @@
 #!/bin/bash
-# get-mysql.sh      Makes a real (Oracle) MySQL server runnable without installing it, and prints its folder.
+# get-mysql.sh          Makes a real (Oracle) MySQL server runnable without installing it, and prints its folder.
+# get-mysql.sh suite    The same with MySQL's own test suite, in a folder of its own: root/usr/lib/mysql-test has mtr.
 #
 # Debian 12 has no MySQL server, sid has one. Its packages are downloaded with apt's own settings (mirror,
 # proxy, keys) into a private apt state, and unpacked with their own C library into a cache folder. Nothing
 # of the system changes. The folder then holds bin/mysqld, bin/mysql, and data/, an initialised data
 # folder with the accounts of the tests.
 #
-# Cache: $UMPIRE_MYSQL_DIR, or ${XDG_CACHE_HOME:-~/.cache}/umpire-tests/mysql (290 MB).
+# Cache: $UMPIRE_MYSQL_DIR, or ${XDG_CACHE_HOME:-~/.cache}/umpire-tests/mysql (290 MB); with the suite, the same name
+# and -suite (1.4 GB).
 # Exit code 3: it cannot be had here; the reason is on stderr.
 set -euo pipefail
 CACHE=${UMPIRE_MYSQL_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/umpire-tests/mysql}
 SUITE=${UMPIRE_MYSQL_SUITE:-sid}
+PACKAGES=(mysql-server-core mysql-client-core) SIZE=70
+TESTS=''
+[ "${1:-}" != suite ] || { TESTS=yes CACHE=$CACHE-suite SIZE=410; PACKAGES+=(mysql-testsuite); }
 
 # A failure is remembered for an hour: a test run asks several times.
 cannot() { echo "get-mysql.sh: $*" | tee "$CACHE.failed" >&2; exit 3; }
@@ -28,7 +33,7 @@ fi
 rm -f "$CACHE.failed"
 
 [ "$(uname -m)" = x86_64 ] || cannot "made for x86_64 only"
-for program in apt-get dpkg-deb tar; do
+for program in apt-get dpkg-deb tar ${TESTS:+patchelf}; do
   command -v $program >/dev/null || cannot "needs $program (Debian or Ubuntu)"
 done
 KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -66,9 +71,9 @@ CONF
 [ "$(id -u)" != 0 ] || echo 'APT::Sandbox::User "root";' >>"$APT/etc/apt.conf"
 export APT_CONFIG=$APT/etc/apt.conf
 
-say "downloading MySQL from the $SUITE suite (once; about 70 MB)"
+say "downloading MySQL from the $SUITE suite (once; about $SIZE MB)"
 apt-get update -qq </dev/null >&2 || cannot "the package lists of $SUITE cannot be fetched"
-apt-get install -y -qq --download-only --no-install-recommends mysql-server-core mysql-client-core \
+apt-get install -y -qq --download-only --no-install-recommends "${PACKAGES[@]}" \
   </dev/null >&2 || cannot "mysql-server-core cannot be fetched from $SUITE"
 unset APT_CONFIG
 
@@ -87,6 +92,22 @@ exec "$ROOT/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$ROOT/usr/$program" --libra
 RUN
   chmod +x "$CACHE/bin/${program##*/}"
 done
+
+if [ -n "$TESTS" ]; then    # mtr starts programs by their paths: each finds the unpacked C library by itself
+  for program in "$ROOT"/usr/lib/mysql-test/bin/*; do
+    [ -L "$program" ] || ln -sf "../lib/mysql-test/bin/${program##*/}" "$ROOT/usr/bin/"
+  done
+  for program in "$ROOT"/usr/{sbin/mysqld,bin/*,lib/mysql-test/bin/*}; do
+    [ -f "$program" ] && [ ! -L "$program" ] || continue
+    head -c4 "$program" | grep -q ELF || continue
+    patchelf --set-interpreter "$ROOT/usr/lib64/ld-linux-x86-64.so.2" --force-rpath \
+      --set-rpath "$ROOT/usr/lib/x86_64-linux-gnu" "$program" || cannot "patchelf fails for ${program##*/}"
+  done
+  [ -e "$ROOT/usr/lib/mysql-test/mysql-test-run.pl" ] || cannot "the packages hold no mysql-test-run.pl"
+  touch "$CACHE/ready"
+  echo "$CACHE"
+  exit 0
+fi
 
 cat >"$CACHE/options" <<OPTIONS
 --no-defaults

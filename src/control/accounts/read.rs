@@ -64,7 +64,7 @@ impl Reader {
         let greeting = link.greeting().await?;
         let (user, password) = (&monitor.user, &monitor.password);
         let mut client = Client::login(link, tls, &greeting, user, password).await?;
-        client.stay_out_of_the_log().await?;
+        client.settle_in().await?;
         let rows = client.query("SELECT USER(), VERSION()").await?;
         let user = rows.at(0, 0).unwrap_or_default();
         let mariadb = rows.at(0, 1).is_some_and(|v| v.contains("MariaDB"))

@@ -184,9 +184,19 @@ impl Client {
         rows::receive(&mut self.link, self.capabilities, limit).await
     }
 
+    /// What is asked from here on has whole, present answers, whatever the server gives new sessions: with autocommit off a
+    /// kept connection would read the same snapshot for ever, sql_select_limit cuts lists, a sql_mode may pad values.
+    pub async fn settle_in(&mut self) -> Result<(), ClientError> {
+        self.query(
+            "SET SESSION autocommit = 1, sql_mode = '', sql_select_limit = 18446744073709551615",
+        )
+        .await?;
+        self.stay_out_of_the_log().await
+    }
+
     /// Keeps what is asked from here on out of the server's general log, where the account may do so: a log that somebody turns on
     /// to look for something would be full of it.
-    pub async fn stay_out_of_the_log(&mut self) -> Result<(), ClientError> {
+    async fn stay_out_of_the_log(&mut self) -> Result<(), ClientError> {
         match self.query("SET SESSION sql_log_off = 1").await {
             // no right to
             Err(ClientError::Server(_)) => Ok(()),

@@ -118,7 +118,7 @@ impl Session {
         let mut highest = 0;
         for shard in shards {
             let sql = format!(
-                "SELECT MAX(`{column}`) FROM `{}`.`{}`",
+                "SELECT MAX(`{column}`) FROM `{}`.`{}` LIMIT 1",
                 shard.schema, shard.table
             );
             let asked =

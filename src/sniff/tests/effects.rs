@@ -132,6 +132,8 @@ fn set() {
         ),
         ("SET STATEMENT a=1, b='x' FOR SELECT 1", E::empty()),
         ("SET STATEMENT a=1 FOR CALL p()", E::CALL),
+        ("FLUSH NO_WRITE_TO_BINLOG Optimizer_Costs", E::SET_GLOBAL),
+        ("FLUSH STATUS, TABLES", E::empty()),
         (
             "set names utf8; SELECT 1",
             E::SET_SESSION | E::MULTI_STATEMENT,
@@ -148,6 +150,8 @@ fn functions_and_variables() {
         ),
         ("INSERT INTO t VALUES (GET_LOCK('a',1))", E::GET_LOCK),
         ("DO RELEASE_ALL_LOCKS()", E::RELEASES_LOCK),
+        ("SELECT service_get_write_locks('a', 'b', 1)", E::CALL),
+        ("DO Version_Tokens_Lock_Shared('a', 1)", E::CALL),
         ("DO GET_LOCK('a', 1)", E::GET_LOCK),
         ("DO (GET_LOCK('a', 1))", E::GET_LOCK),
         ("SELECT t.get_lock, get_lock FROM t", E::empty()),
