@@ -35,7 +35,10 @@ pub fn run(config_path: &Path, config: Config) -> Result<(), String> {
         .as_deref()
         .map(|folder| open_store(folder, &config));
     let clerk = clerk.transpose()?;
-    let keys = Arc::new(KeyPair::generate());
+    let keys = Arc::new(match &config.proxy.rsa_private_key {
+        Some(key) => KeyPair::of(key.as_ref().clone()),
+        None => KeyPair::generate(),
+    });
     let stats: Vec<Arc<WorkerStats>> = cpus.iter().map(|_| Arc::default()).collect();
     let (mailboxes, inboxes) = mailboxes(cpus.len())?;
     let (journals, journal_readers) = cpus

@@ -444,3 +444,54 @@ fn on_mysql_users_may_have_another_account_too() {
     let mut client = proxy.client_as("app", "apppw");
     assert_eq!(scalar(&mut client, "SELECT CURRENT_USER()"), "app@%");
 }
+
+#[test]
+fn on_mysql_accounts_with_sha256_password_log_in_over_tls_and_without() {
+    needs!(the_proxy);
+    let Some(pair) = MysqlPair::shared() else {
+        return;
+    };
+    pair.run(
+        0,
+        &[
+            "GRANT SELECT ON mysql.* TO monitor@'%'",
+            "CREATE USER IF NOT EXISTS sha@'%' IDENTIFIED WITH sha256_password BY 'shapw'",
+            "CREATE USER IF NOT EXISTS shanone@'%' IDENTIFIED WITH sha256_password BY ''",
+            "CREATE USER IF NOT EXISTS shawatch@'%' IDENTIFIED WITH sha256_password BY 'watchpw'",
+            "GRANT REPLICATION CLIENT ON *.* TO shawatch@'%'",
+            "GRANT SELECT ON mysql.* TO shawatch@'%'",
+        ],
+    );
+    pair.sync();
+    for to_servers in ["disabled", "required"] {
+        let mut config =
+            ProxyConfig::for_ports(vec![(pair.ports[0], "primary"), (pair.ports[1], "replica")]);
+        config.group = "accounts = \"server\"".into();
+        config.group_tls = format!("mode = \"{to_servers}\"");
+        config.users = false;
+        config.more = tls::section("");
+        let proxy = config.start();
+        for (plugin, encrypted) in [(CACHING_SHA2, true), (NATIVE, false), (CLEAR, true)] {
+            let account = |user: &str, password: &str| {
+                account_at(proxy.port, &login(user, password, plugin), encrypted)
+            };
+            assert_eq!(account("sha", "shapw"), Ok("sha@%".into()), "{plugin}");
+            assert_eq!(account("shanone", ""), Ok("shanone@%".into()), "{plugin}");
+            // in plain text the client would be asked for more, under Umpire's RSA key
+            if encrypted {
+                assert!(account("sha", "wrong").is_err(), "{plugin}");
+            }
+        }
+        let usual = "user = \"monitor\", password = \"monitorpw\"";
+        let text = proxy.config_text();
+        assert!(text.contains(usual), "{text}");
+        proxy
+            .write_config_text(&text.replace(usual, "user = \"shawatch\", password = \"watchpw\""));
+        proxy.reload();
+        common::wait_until("the monitor logs in with such an account", || {
+            let count =
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'shawatch'";
+            pair.ask(0, count) != "0"
+        });
+    }
+}

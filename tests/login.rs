@@ -345,3 +345,46 @@ fn mysql_itself_is_served_with_caching_sha2_on_both_sides() {
     client.query_drop("ROLLBACK").expect("ROLLBACK");
     assert_eq!(scalar(&mut client, "SELECT COUNT(*) FROM via_proxy"), "1");
 }
+
+/// mysql --server-public-key-path: the client never asks for the key, and does without TLS.
+#[test]
+fn a_client_that_was_given_the_public_key_logs_in_under_the_configured_one() {
+    use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
+    common::needs!(the_proxy);
+    let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = rsa::RsaPrivateKey::new(&mut rand::thread_rng(), 2048).expect("a key");
+    let private = folder.path().join("private.pem");
+    let public = folder.path().join("public.pem");
+    let pem = key.to_pkcs8_pem(LineEnding::LF).expect("PEM");
+    std::fs::write(&private, pem.as_bytes()).expect("written");
+    let pem = key.to_public_key().to_public_key_pem(LineEnding::LF);
+    std::fs::write(&public, pem.expect("PEM")).expect("written");
+    pair.run(0, &["GRANT SELECT ON mysql.* TO monitor@'%'"]);
+    for configured in [true, false] {
+        let mut config = ProxyConfig::for_ports(vec![(pair.ports[0], "primary")]);
+        config.group = "accounts = \"server\"".into();
+        config.users = false;
+        if configured {
+            config = config.proxy(&format!("rsa_private_key = {private:?}"));
+        }
+        let proxy = config.start();
+        let output = std::process::Command::new(pair.client_program())
+            .args([
+                "--no-defaults",
+                "-uapp",
+                "-papppw",
+                "-h127.0.0.1",
+                "--ssl-mode=DISABLED",
+            ])
+            .arg(format!("--server-public-key-path={}", public.display()))
+            .arg(format!("-P{}", proxy.port))
+            .args(["-N", "-e", "SELECT CURRENT_USER()"])
+            .output()
+            .expect("mysql runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said.trim() == "app@%", configured, "{output:?}");
+    }
+}

@@ -2,7 +2,9 @@
 use super::login::{Channel, Trouble};
 use super::{Account, Password, Want};
 use crate::net::{Peer, Socket};
-use crate::wire::auth::{caching_sha2, ed25519, native, CACHING_SHA2, CLEAR, ED25519, NATIVE};
+use crate::wire::auth::{
+    caching_sha2, ed25519, native, CACHING_SHA2, CLEAR, ED25519, NATIVE, SHA256,
+};
 use crate::wire::handshake::Greeting;
 use crate::wire::reply::Login;
 use crate::wire::{error, Malformed};
@@ -28,6 +30,8 @@ const ROUNDS: usize = 8;
 const FAST_OK: &[u8] = &[3];
 const FULL: &[u8] = &[4];
 const REQUEST_KEY: &[u8] = &[2];
+/// sha256_password's request for the key.
+const SHA256_REQUEST_KEY: &[u8] = &[1];
 
 impl<'a> Authentication<'a> {
     /// At a server's greeting. With the wrong plugin first, the server asks for the right one.
@@ -90,7 +94,9 @@ impl<'a> Authentication<'a> {
     fn switch(&mut self, plugin: String, data: &[u8]) -> Result<(), Malformed> {
         match plugin.as_str() {
             ED25519 => self.nonce = first(data, "the nonce of ed25519")?,
-            NATIVE | CACHING_SHA2 => self.scramble = first(data, "scramble of AuthSwitchRequest")?,
+            NATIVE | CACHING_SHA2 | SHA256 => {
+                self.scramble = first(data, "scramble of AuthSwitchRequest")?
+            }
             _ => {}
         }
         self.plugin = plugin;
@@ -116,7 +122,12 @@ impl<'a> Authentication<'a> {
                 self.user
             )))),
             (CLEAR, Password::Plain(password)) => Ok(with_nul(password)),
-            (CACHING_SHA2 | ED25519 | CLEAR, Password::Stage1(_)) => Err(self.password_needed()),
+            // none is a NUL alone; a Unix socket is not private enough for this one
+            (SHA256, Password::Plain(password)) if self.encrypted || password.is_empty() => {
+                Ok(with_nul(password))
+            }
+            (SHA256, Password::Plain(_)) => Ok(SHA256_REQUEST_KEY.to_vec()),
+            (CACHING_SHA2 | SHA256 | ED25519 | CLEAR, Password::Stage1(_)) => Err(self.password_needed()),
             _ => Err(Trouble::Refused(error::own(&format!(
                 "the server wants authentication plugin '{}' for user '{}', which is not supported: \
                  use {NATIVE}, {CACHING_SHA2} or ed25519 for this account",
@@ -140,6 +151,9 @@ impl<'a> Authentication<'a> {
         data: &[u8],
         caps: u64,
     ) -> Result<(), Trouble> {
+        if self.plugin == SHA256 {
+            return self.encrypted(channel, sequence, data);
+        }
         if self.plugin != CACHING_SHA2 {
             return Err(Trouble::Broken(format!(
                 "unexpected authentication data for {}",
@@ -162,10 +176,7 @@ impl<'a> Authentication<'a> {
         sequence: u8,
         caps: u64,
     ) -> Result<(), Trouble> {
-        let Password::Plain(password) = self.password else {
-            return Err(self.password_needed());
-        };
-        if self.private {
+        if let (Password::Plain(password), true) = (self.password, self.private) {
             channel.send(&with_nul(password), sequence.wrapping_add(1));
             return Ok(());
         }
@@ -180,7 +191,20 @@ impl<'a> Authentication<'a> {
                 ))
             }
         };
-        let pem = String::from_utf8_lossy(&pem);
+        self.encrypted(channel, sequence, &pem)
+    }
+
+    /// The password under the server's key.
+    fn encrypted(
+        &self,
+        channel: &mut Channel<'_>,
+        sequence: u8,
+        pem: &[u8],
+    ) -> Result<(), Trouble> {
+        let Password::Plain(password) = self.password else {
+            return Err(self.password_needed());
+        };
+        let pem = String::from_utf8_lossy(pem);
         let cipher = caching_sha2::encrypt_password(password, &self.scramble, &pem)?;
         channel.send(&cipher, sequence.wrapping_add(1));
         Ok(())

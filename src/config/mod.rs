@@ -104,6 +104,9 @@ pub struct Proxy {
     /// `/metrics`, `/healthz`; absent: not served.
     pub http: Option<SocketAddr>,
     pub workers: Workers,
+    /// What clients hide a password under that is asked for outside of TLS, for those who were given its public half;
+    /// absent: one is made at each start.
+    pub rsa_private_key: Option<Arc<rsa::RsaPrivateKey>>,
     /// Account for the admin port.
     pub admin_user: String,
     pub admin_password: String,

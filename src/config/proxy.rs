@@ -102,6 +102,7 @@ pub(super) fn read(
         admin: admin.map(|found| found.value),
         http: http.map(|found| found.value),
         workers: workers(&mut section, findings),
+        rsa_private_key: secret::rsa_private_key(&mut section, findings, secrets),
         admin_user,
         admin_password: admin_password.unwrap_or_default(),
         max_connections: count(&mut section, &MAX_CONNECTIONS),

@@ -2,14 +2,21 @@
 use super::value;
 use super::walk::{Findings, Found, Section};
 use super::Secret;
+use rsa::pkcs1::DecodeRsaPrivateKey;
+use rsa::pkcs8::DecodePrivateKey;
+use rsa::traits::PublicKeyParts;
+use rsa::RsaPrivateKey;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bundles of authorities are some hundred KiB; a wrong path must not fill the memory.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 /// Larger files are not passwords.
 const MAX_PASSWORD_FILE: usize = 64 * 1024;
+/// Bytes of its modulus.
+const SMALLEST_RSA: usize = 256;
 /// Permission bit: others may read.
 const OTHERS_READ: u32 = 0o004;
 
@@ -191,31 +198,70 @@ fn from_environment(found: &Found<&str>, findings: &Findings<'_>) -> Option<Stri
     }
 }
 
+/// A private key in either of the two PEM forms: that of OpenSSL 3, and the older one.
+pub(super) fn rsa_private_key(
+    section: &mut Section<'_, '_>,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+) -> Option<Arc<RsaPrivateKey>> {
+    let found = section.string("rsa_private_key")?;
+    let bytes = file(&found, findings, read)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim();
+    let key = RsaPrivateKey::from_pkcs8_pem(text)
+        .map_err(|e| e.to_string())
+        .or_else(|_| RsaPrivateKey::from_pkcs1_pem(text).map_err(|e| e.to_string()));
+    match key {
+        Ok(key) if key.size() >= SMALLEST_RSA => return Some(Arc::new(key)),
+        Ok(_) => findings.error(
+            found.at,
+            &found.key,
+            format!("{:?} is a key of fewer than 2048 bits", found.value),
+        ),
+        Err(why) => findings.error(
+            found.at,
+            &found.key,
+            format!(
+                "{:?} is not an RSA private key in PEM form without a passphrase ({why}): openssl genrsa -out FILE 2048",
+                found.value
+            ),
+        ),
+    }
+    None
+}
+
+fn file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> Option<Vec<u8>> {
+    match read(Path::new(found.value)) {
+        Ok(file) => {
+            if file.world_readable {
+                let message = format!(
+                    "{:?} can be read by every user of this machine; chmod 600 it",
+                    found.value
+                );
+                findings.warning(found.at, &found.key, message);
+            }
+            Some(file.bytes)
+        }
+        Err(e) => {
+            let message = format!("{:?} cannot be read: {e}", found.value);
+            findings.error(found.at, &found.key, message);
+            None
+        }
+    }
+}
+
 /// The file's text without the line end that editors put behind it.
 fn from_file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> Option<String> {
     let wrong = |message: String| findings.error(found.at, &found.key, message);
-    let file = match read(Path::new(found.value)) {
-        Ok(file) => file,
-        Err(e) => {
-            wrong(format!("{:?} cannot be read: {e}", found.value));
-            return None;
-        }
-    };
-    if file.world_readable {
-        let message = format!(
-            "{:?} can be read by every user of this machine; chmod 600 it",
-            found.value
-        );
-        findings.warning(found.at, &found.key, message);
-    }
-    if file.bytes.len() > MAX_PASSWORD_FILE {
+    let bytes = file(found, findings, read)?;
+    if bytes.len() > MAX_PASSWORD_FILE {
         wrong(format!(
             "{:?} is larger than 64 KiB, not a password",
             found.value
         ));
         return None;
     }
-    let Ok(text) = String::from_utf8(file.bytes) else {
+    let Ok(text) = String::from_utf8(bytes) else {
         wrong(format!("{:?} is not UTF-8 text", found.value));
         return None;
     };

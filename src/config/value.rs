@@ -73,7 +73,7 @@ pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
     })
 }
 
-/// `*` and 40 hex digits (mysql_native_password), `$A$005$…` (caching_sha2_password), or 43 characters of
+/// `*` and 40 hex digits (mysql_native_password), `$A$005$…` (caching_sha2_password), `$5$…` (sha256_password), or 43 characters of
 /// base64 (ed25519's public key); any may be written as `0x` and the hex of its bytes, since salts hold unprintable bytes.
 ///
 /// # Errors
@@ -95,11 +95,14 @@ pub fn password_hash(text: &str) -> Result<Secret, String> {
     if let Some(rest) = bytes.strip_prefix(b"$A$") {
         return caching_sha2(rest);
     }
+    if let Some(rest) = bytes.strip_prefix(b"$5$") {
+        return sha256(rest);
+    }
     if let Some(key) = ed25519_key(&bytes) {
         return Ok(Secret::Ed25519(key));
     }
     Err("is none of \"*\" with 40 hex digits (mysql_native_password), \"$A$005$\" with salt and digest \
-         (caching_sha2_password), 43 characters of base64 (ed25519), as text or as 0x and hex"
+         (caching_sha2_password), \"$5$\" with salt and digest (sha256_password), 43 characters of base64 (ed25519), as text or as 0x and hex"
         .into())
 }
 
@@ -134,17 +137,36 @@ fn caching_sha2(rest: &[u8]) -> Result<Secret, String> {
         .filter(|b| b.len() == SALT + DIGEST)
         .ok_or_else(whole)?;
     let (salt, digest) = body.split_at(SALT);
+    sha_crypt(thousands * 1000, salt, digest)
+}
+
+/// Salt, `$`, digest; the rounds are SHA-crypt's usual ones.
+fn sha256(rest: &[u8]) -> Result<Secret, String> {
+    const ROUNDS: u32 = 5000;
+    let parts = rest.split_at_checked(SALT).and_then(|(salt, digest)| {
+        let digest = digest.strip_prefix(b"$")?;
+        (digest.len() == DIGEST).then_some((salt, digest))
+    });
+    let (salt, digest) = parts.ok_or_else(|| {
+        format!(
+            "a sha256_password hash is \"$5$\", {SALT} bytes of salt, \"$\" and {DIGEST} of digest"
+        )
+    })?;
+    sha_crypt(ROUNDS, salt, digest)
+}
+
+fn sha_crypt(rounds: u32, salt: &[u8], digest: &[u8]) -> Result<Secret, String> {
     if !digest
         .iter()
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'/'))
     {
         return Err(
-            "the digest of a caching_sha2_password hash holds only letters, digits, '.' and '/'"
+            "the digest of a caching_sha2_password or sha256_password hash holds only letters, digits, '.' and '/'"
                 .into(),
         );
     }
     Ok(Secret::CachingSha2 {
-        rounds: thousands * 1000,
+        rounds,
         salt: salt.to_vec(),
         digest: digest.to_vec(),
     })

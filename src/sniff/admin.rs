@@ -84,18 +84,18 @@ impl Scan<'_> {
     /// FLUSH TABLES … WITH READ LOCK, FOR EXPORT.
     fn flush(&mut self) {
         while !self.at_end() {
-            let before = self.token.entry.word;
+            let token = self.token;
+            // as a global variable, it changes new sessions only
+            if self.bytes(&token).eq_ignore_ascii_case(b"optimizer_costs") {
+                self.effect(Effects::SET_GLOBAL);
+            }
+            let before = token.entry.word;
             let word = self.advance_word();
             if matches!(
                 (before, word),
                 (Word::Read, Word::Lock) | (Word::For, Word::Export)
             ) {
                 self.effect(Effects::FLUSHES_WITH_LOCK);
-            }
-            // as a global variable, it changes new sessions only
-            let token = self.token;
-            if self.bytes(&token).eq_ignore_ascii_case(b"optimizer_costs") {
-                self.effect(Effects::SET_GLOBAL);
             }
         }
     }

@@ -17,13 +17,15 @@ KNOWN=$HERE/../../docs/compatibility.md
 THREAD=${MTR_THREAD:-440}
 SERVER_PORT=$((10000 + 30 * THREAD))
 PATH=$PATH:/usr/sbin
-OWN_LISTEN='' SERVER=127.0.0.2:$SERVER_PORT
+OWN_LISTEN='' OWN_KEY='' SERVER=127.0.0.2:$SERVER_PORT
 
 if [ -n "${MYSQL_SUITE:-}" ]; then
   SUITE=$MYSQL_SUITE/root/usr/lib/mysql-test MTR=mysql-test-run.pl
   CLIENT=$SUITE/bin/mysqltest MTR_OPTIONS=(--mysqld=--mysqlx=OFF "--port-base=$SERVER_PORT")
   # its tests open a Unix socket wherever they say localhost
   OWN_LISTEN=", \"unix:$OUT/umpire.sock\"" SERVER=unix:$OUT/via/var/tmp/mysqld.1.sock
+  # and are given the server's public key
+  OWN_KEY="rsa_private_key = \"$SUITE/std_data/rsa_private_key.pem\""
   DIRECT='' VIA="--host=localhost --socket=$OUT/umpire.sock --port=$SERVER_PORT"
 else
   SUITE=/usr/share/mysql/mysql-test MTR=mtr
@@ -44,6 +46,7 @@ min_idle = 0
 server_idle_timeout_s = 1
 # and until a server that they have stopped is gone: nobody takes its place
 lease_timeout_ms = 2000
+$OWN_KEY
 [[group]]
 name = "main"
 servers = [ { address = "$SERVER", role = "primary" } ]

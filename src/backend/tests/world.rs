@@ -21,6 +21,7 @@ pub fn settings() -> Proxy {
         tls: None,
         admin: None,
         http: None,
+        rsa_private_key: None,
         workers: Workers::Auto,
         admin_user: String::new(),
         admin_password: String::new(),

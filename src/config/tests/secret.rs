@@ -164,3 +164,42 @@ fn an_unreadable_secret_does_not_hide_other_errors() {
         .to_string()
         .contains("ermission denied"));
 }
+
+#[test]
+fn the_rsa_key_is_read_in_both_forms_and_others_are_named() {
+    use rsa::pkcs1::EncodeRsaPrivateKey;
+    use rsa::pkcs8::{EncodePrivateKey, LineEnding};
+    use rsa::RsaPrivateKey;
+    let text = BASE.replacen("[proxy]", "[proxy]\nrsa_private_key = \"key.pem\"", 1);
+    let examined = |pem: &str| {
+        let files = |_: &Path| {
+            Ok(SecretFile {
+                bytes: pem.as_bytes().to_vec(),
+                world_readable: false,
+            })
+        };
+        examine(&text, "test.toml", &files)
+            .result
+            .map(|config| config.proxy.rsa_private_key.clone())
+            .map_err(|error| error.to_string())
+    };
+    let key = |bits| RsaPrivateKey::new(&mut rand::thread_rng(), bits).expect("a key");
+    let (whole, small) = (key(2048), key(1024));
+    let pkcs8 = whole.to_pkcs8_pem(LineEnding::LF).expect("PEM");
+    let pkcs1 = whole.to_pkcs1_pem(LineEnding::LF).expect("PEM");
+    for pem in [&pkcs8, &pkcs1] {
+        assert!(examined(pem).is_ok_and(|key| key.as_deref() == Some(&whole)));
+    }
+    let small = small.to_pkcs8_pem(LineEnding::LF).expect("PEM");
+    for (pem, why) in [
+        (small.as_str(), "fewer than 2048 bits"),
+        ("-----BEGIN PUBLIC KEY-----", "not an RSA private key"),
+        ("", "not an RSA private key"),
+    ] {
+        let error = examined(pem).expect_err("refused");
+        assert!(
+            error.contains("proxy.rsa_private_key") && error.contains(why),
+            "{error}"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 use crate::config::{self, Secret};
 use crate::control::client::Rows;
 use crate::topology::accounts::{Host, HostPattern, Method, Requires, ServerAccount};
+use crate::wire::auth;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::OnceLock;
@@ -154,17 +155,17 @@ fn methods(rows: &Rows, row: usize) -> Vec<Method> {
     (0..ways.min(WAYS)).map(way).collect()
 }
 
-fn method(plugin: &str, auth: &str) -> Method {
+fn method(plugin: &str, stored: &str) -> Method {
     let unsupported = || Method::Unsupported(plugin.into());
-    let empty = matches!(auth, "" | "0x");
+    let empty = matches!(stored, "" | "0x");
     match plugin {
-        "" | "mysql_native_password" | "caching_sha2_password" if empty => {
+        "" | auth::NATIVE | auth::CACHING_SHA2 | auth::SHA256 if empty => {
             Method::Secret(Secret::Plain(String::new()))
         }
-        "" | "mysql_native_password" | "caching_sha2_password" => {
-            config::password_hash(auth).map_or_else(|_| unsupported(), Method::Secret)
+        "" | auth::NATIVE | auth::CACHING_SHA2 | auth::SHA256 => {
+            config::password_hash(stored).map_or_else(|_| unsupported(), Method::Secret)
         }
-        "ed25519" => match config::password_hash(auth) {
+        "ed25519" => match config::password_hash(stored) {
             Ok(secret @ Secret::Ed25519(_)) => Method::Secret(secret),
             _ => unsupported(),
         },

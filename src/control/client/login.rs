@@ -25,6 +25,8 @@ const FAST_AUTH_OK: u8 = 3;
 const FULL_AUTH: u8 = 4;
 /// Asks for the server's public key.
 const REQUEST_PUBLIC_KEY: u8 = 2;
+/// The same of sha256_password.
+const SHA256_REQUEST_KEY: u8 = 1;
 
 /// Answers the connection, encrypted if it is to be, and its capabilities.
 pub(super) async fn login(
@@ -114,8 +116,15 @@ impl Login<'_> {
                             over TLS only: give the group tls = { mode = \"verify-ca\", … }";
                 return Err(ClientError::Unsupported(text.into()));
             }
-            auth::NATIVE | auth::CACHING_SHA2 => {
+            auth::NATIVE | auth::CACHING_SHA2 | auth::SHA256 => {
                 self.scramble = first(scramble, "scramble of the plugin switch")?;
+                if plugin == auth::SHA256 {
+                    // a Unix socket is not private enough for this one
+                    let private = self.link.encrypted;
+                    return self
+                        .send_or_ask(sequence, SHA256_REQUEST_KEY, private)
+                        .await;
+                }
                 respond(plugin, self.password.as_bytes(), &self.scramble)?
             }
             other => return Err(unsupported(other)),
@@ -126,11 +135,11 @@ impl Login<'_> {
     async fn more(&mut self, data: &[u8], sequence: u8) -> Result<(), ClientError> {
         match data {
             [FAST_AUTH_OK] => Ok(()),
-            [FULL_AUTH] if self.link.private => {
-                let clear = [self.password.as_bytes(), &[0]].concat();
-                self.link.send(&clear, sequence).await
+            [FULL_AUTH] => {
+                let private = self.link.private;
+                self.send_or_ask(sequence, REQUEST_PUBLIC_KEY, private)
+                    .await
             }
-            [FULL_AUTH] => self.link.send(&[REQUEST_PUBLIC_KEY], sequence).await,
             key if key.starts_with(b"-----BEGIN") => {
                 let pem = String::from_utf8_lossy(key);
                 let password = self.password.as_bytes();
@@ -139,6 +148,20 @@ impl Login<'_> {
             }
             _ => Err(ClientError::Malformed("AuthMoreData")),
         }
+    }
+
+    /// The password itself where nobody listens, or the request for the key that hides it.
+    async fn send_or_ask(
+        &mut self,
+        sequence: u8,
+        request: u8,
+        private: bool,
+    ) -> Result<(), ClientError> {
+        if private || self.password.is_empty() {
+            let clear = [self.password.as_bytes(), &[0]].concat();
+            return self.link.send(&clear, sequence).await;
+        }
+        self.link.send(&[request], sequence).await
     }
 }
 

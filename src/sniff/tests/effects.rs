@@ -133,6 +133,7 @@ fn set() {
         ("SET STATEMENT a=1, b='x' FOR SELECT 1", E::empty()),
         ("SET STATEMENT a=1 FOR CALL p()", E::CALL),
         ("FLUSH NO_WRITE_TO_BINLOG Optimizer_Costs", E::SET_GLOBAL),
+        ("flush optimizer_costs", E::SET_GLOBAL),
         ("FLUSH STATUS, TABLES", E::empty()),
         (
             "set names utf8; SELECT 1",

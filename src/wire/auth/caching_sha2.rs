@@ -77,9 +77,15 @@ impl KeyPair {
     pub fn generate() -> Self {
         let private = RsaPrivateKey::new(&mut rand::thread_rng(), KEY_BITS)
             .expect("2048 bits are a valid RSA key size");
+        KeyPair::of(private)
+    }
+
+    /// # Panics
+    /// Never: a key that was read can be written.
+    pub fn of(private: RsaPrivateKey) -> Self {
         let public_pem = RsaPublicKey::from(&private)
             .to_public_key_pem(LineEnding::LF)
-            .expect("a generated RSA key can be written as PEM");
+            .expect("an RSA key can be written as PEM");
         KeyPair {
             private,
             public_pem,
