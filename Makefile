@@ -11,7 +11,7 @@ STATEMENTS ?= 100000
 # Of `make test-delayed`, how late
 DELAY ?= 1
 
-.PHONY: help build drivers test check unit soak differential judge test-delayed test-direct demo demo-sharding bench bench-build profile compat instructions turn flamegraph acceptance fuzz asan deny servers clean
+.PHONY: help build drivers test check unit soak differential judge test-delayed test-direct demo demo-sharding bench bench-build profile compat compat-mysql instructions turn flamegraph acceptance fuzz asan deny servers clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -74,6 +74,9 @@ flamegraph: servers bench-build   ## where one worker spends its time under load
 
 compat: servers build    ## MariaDB's own test suite through Umpire against a direct connection; ARGS="main.select …" or all of `main`
 	tests/compat/run.sh target/release/umpire target/compat $(ARGS)
+
+compat-mysql: servers build    ## the same with MySQL's suite (downloads 410 MB once); ARGS="main.select …"
+	MYSQL_SUITE=$$(tests/servers/get-mysql.sh suite) tests/compat/run.sh target/release/umpire target/compat-mysql $(ARGS)
 
 acceptance: servers build   ## sysbench, 64 threads, 60 s each, on MariaDB and MySQL; data compared afterwards
 	loadtest/acceptance.sh $(ARGS)

@@ -1,4 +1,4 @@
-//! A part of MariaDB's own test suite, through the proxy: `make compat` runs all of it.
+//! A part of MariaDB's own test suite, and of MySQL's, through the proxy: `make compat` and `make compat-mysql` run all.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -17,16 +17,33 @@ const NOT_INSTALLED: i32 = 3;
 #[test]
 fn mariadb_s_own_tests_pass_through_the_proxy() {
     needs!(the_proxy);
+    run("chosen", "441", None);
+}
+
+/// 410 MB to fetch: only where that has been done.
+#[test]
+fn mysql_s_own_tests_pass_through_the_proxy() {
+    needs!(the_proxy);
+    if let Some(suite) = common::mysql_pair::suite() {
+        run("chosen-mysql", "444", Some(&suite));
+    }
+}
+
+/// `thread`: apart from a run of `make compat` at the same time.
+fn run(list: &str, thread: &str, mysql: Option<&Path>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compat");
-    let chosen = std::fs::read_to_string(folder.join("chosen")).expect("the list of tests");
+    let chosen = std::fs::read_to_string(folder.join(list)).expect("the list of tests");
     let tests = chosen.lines().filter(|line| !line.starts_with('#'));
     let out = tempfile::tempdir().expect("a folder");
-    // apart from a run of `make compat` at the same time
-    let output = Command::new(folder.join("run.sh"))
+    let mut command = Command::new(folder.join("run.sh"));
+    if let Some(suite) = mysql {
+        command.env("MYSQL_SUITE", suite);
+    }
+    let output = command
         .arg(env!("CARGO_BIN_EXE_umpire"))
         .arg(out.path())
         .args(tests)
-        .env("MTR_THREAD", "441")
+        .env("MTR_THREAD", thread)
         .output()
         .expect("run.sh runs");
     let said = String::from_utf8_lossy(&output.stdout);

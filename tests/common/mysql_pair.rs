@@ -177,6 +177,18 @@ pub fn program(name: &str) -> Option<PathBuf> {
     program
 }
 
+/// The folder that `get-mysql.sh suite` has made; None (said loudly) where nobody ran it: it fetches 410 MB.
+pub fn suite() -> Option<PathBuf> {
+    let mut suite = cache()?.into_os_string();
+    suite.push("-suite");
+    let suite = PathBuf::from(suite);
+    let ready = suite.join("ready").exists();
+    if !ready {
+        super::skipped("MySQL's test suite is not here: tests/servers/get-mysql.sh suite");
+    }
+    ready.then_some(suite)
+}
+
 /// The folder of the unpacked server; None where there is none.
 fn cache() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/get-mysql.sh");
