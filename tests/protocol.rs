@@ -139,6 +139,53 @@ fn what_a_failed_call_left_of_its_schema_is_reported_when_the_server_does() {
     });
 }
 
+/// An error, or a result that ends with EOF, has no room for the report: it comes with the session's next OK, and never with
+/// another session's.
+#[test]
+fn on_mysql_the_end_of_a_transaction_is_reported_when_the_server_does() {
+    common::needs!(the_proxy);
+    let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
+        return;
+    };
+    let proxy = ProxyConfig::for_ports(vec![(pair.ports[0], "primary")])
+        .proxy("workers = [0]")
+        .start();
+    // from the second login on the server does without the password itself
+    let options = common::cluster::client_options(pair.ports[0]);
+    mysql::Conn::new(options).expect("login");
+    let run = |port, flags| {
+        let login = Login::default().with(flags);
+        let mut first = RawClient::login(port, &login).expect("login");
+        let mut replies = ask(
+            &mut first,
+            &[
+                "START TRANSACTION",
+                "DROP TABLE nowhere_at_all",
+                "SELECT 1",
+                "SHOW WARNINGS",
+                "SELECT 2",
+            ],
+        );
+        let mut second = RawClient::login(port, &login).expect("login");
+        replies.extend(ask(&mut second, &["SELECT 3", "SET @b = 1", "DO 2"]));
+        replies.extend(ask(
+            &mut first,
+            &["SET @a = 1", "DO 1", "START TRANSACTION"],
+        ));
+        replies.extend(ask(&mut first, &["DROP TABLE nowhere_at_all", "SELECT 4"]));
+        drop(first);
+        let mut third = RawClient::login(port, &login).expect("login");
+        replies.extend(ask(&mut third, &["SELECT 5", "SET @c = 1", "DO 3"]));
+        replies
+    };
+    for flags in [cap::SESSION_TRACK, cap::SESSION_TRACK | cap::DEPRECATE_EOF] {
+        let (there, here) = (run(pair.ports[0], flags), run(proxy.port, flags));
+        for (i, (here, there)) in here.iter().zip(&there).enumerate() {
+            assert_eq!(here, there, "reply {i} with flags {flags:x}");
+        }
+    }
+}
+
 #[test]
 fn small_commands_answer_as_direct() {
     as_direct(|c| {

@@ -312,9 +312,14 @@ impl Session {
                 .error
                 .as_ref()
                 .map_or(end.changed_untold, |e| !refused(e));
-            // MariaDB goes to the schema that it was prepared in and back
-            self.owes_schema |=
-                self.dialect.mariadb && ran_on && statement.state.schema != self.state.schema;
+            // a server goes to the schema that it was prepared in and back
+            if ran_on && statement.state.schema != self.state.schema {
+                match self.dialect.mariadb {
+                    true => self.owes_schema = true,
+                    // told with the next OK
+                    false => self.pins |= Pins::REPORT,
+                }
+            }
             // an error in long data stays with the server's statement until COM_STMT_RESET
             statement.long_data &= end.error.is_some();
             let opened = |flags: u16| flags & status::CURSOR_EXISTS != 0;

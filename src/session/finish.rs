@@ -176,6 +176,9 @@ impl Session {
             if !in_transaction && used_up {
                 self.pins.remove(Pins::NEXT_TRANSACTION);
             }
+            if was_in_transaction && !in_transaction || self.pins.contains(Pins::REPORT) {
+                self.await_report(end, sniffed);
+            }
         }
         if failed && self.status & status::AUTOCOMMIT == 0 {
             // an error carries no flags, and the statement may have begun a transaction: the next reply tells
@@ -185,6 +188,14 @@ impl Session {
             self.counts || end.warnings > 0 || failed || effects.contains(Effects::CALC_FOUND_ROWS);
         let asked = self.pins.contains(Pins::DIAGNOSTICS) && effects.contains(Effects::DIAGNOSTICS);
         self.pins.set(Pins::DIAGNOSTICS, keep || asked);
+    }
+
+    /// MySQL tells that a transaction is over with the next OK, whatever is tracked: after an error, and a result that ended with
+    /// EOF, the connection still has that to say. Also while it has something of the kind to say.
+    fn await_report(&mut self, end: &TurnEnd, sniffed: &Sniffed) {
+        let state = |c: &Change| matches!(c, Change::TransactionState(_));
+        let told = !sniffed.verb.is_query() || end.changes.iter().any(state);
+        self.pins.set(Pins::REPORT, !self.dialect.mariadb && !told);
     }
 
     /// Text that was not read to its end: further statements show in the reply's results, all session state but user

@@ -31,6 +31,8 @@ bitflags! {
         /// The client has switched reports off, and may have selected another schema: the connection is asked before
         /// it matters.
         const SCHEMA = 1 << 20;
+        /// MySQL tells the end of a transaction, and that it went to another schema and back, with the next OK.
+        const REPORT = 1 << 21;
     }
 }
 
@@ -45,7 +47,7 @@ impl Pins {
 
     /// All reasons in words, comma separated.
     pub fn words(self) -> String {
-        const WORDS: [(Pins, &str); 21] = [
+        const WORDS: [(Pins, &str); 22] = [
             (Pins::TRANSACTION, "open transaction"),
             (Pins::TEMPORARY_TABLE, "temporary table"),
             (Pins::LOCK_TABLES, "LOCK TABLES"),
@@ -76,6 +78,7 @@ impl Pins {
             (Pins::TRACKING, "SET session_track_…"),
             (Pins::REPLICATION, "replication"),
             (Pins::SCHEMA, "schema that the server did not report"),
+            (Pins::REPORT, "report that comes with the next OK"),
         ];
         let reasons: Vec<&str> = WORDS
             .iter()
