@@ -142,7 +142,7 @@ fn what_a_failed_call_left_of_its_schema_is_reported_when_the_server_does() {
 /// An error, or a result that ends with EOF, has no room for the report: it comes with the session's next OK, and never with
 /// another session's.
 #[test]
-fn on_mysql_the_end_of_a_transaction_is_reported_when_the_server_does() {
+fn on_mysql_what_could_not_be_reported_at_once_is_when_the_server_does() {
     common::needs!(the_proxy);
     let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
         return;
@@ -173,6 +173,14 @@ fn on_mysql_the_end_of_a_transaction_is_reported_when_the_server_does() {
             &["SET @a = 1", "DO 1", "START TRANSACTION"],
         ));
         replies.extend(ask(&mut first, &["DROP TABLE nowhere_at_all", "SELECT 4"]));
+        // to the schema that it was prepared in, and back
+        replies.extend(ask(&mut first, &["SET @a = 2", "USE other"]));
+        let id = first.prepare("SELECT 7").id.to_le_bytes();
+        replies.extend(ask(&mut first, &["USE app"]));
+        let body = [&id[..], &[0, 1, 0, 0, 0]].concat();
+        replies.push(first.command(0x17, &body).expect("a reply"));
+        replies.extend(ask(&mut second, &["SELECT 6", "SET @b = 2"]));
+        replies.extend(ask(&mut first, &["SELECT 6", "SET @a = 3", "DO 4"]));
         drop(first);
         let mut third = RawClient::login(port, &login).expect("login");
         replies.extend(ask(&mut third, &["SELECT 5", "SET @c = 1", "DO 3"]));
@@ -184,6 +192,27 @@ fn on_mysql_the_end_of_a_transaction_is_reported_when_the_server_does() {
             assert_eq!(here, there, "reply {i} with flags {flags:x}");
         }
     }
+}
+
+/// MariaDB's progress reports look like errors of this number.
+#[test]
+fn errors_of_any_number_end_their_replies() {
+    let signals = ["1000", "65534", "65535", "65536"]
+        .map(|number| format!("SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}"));
+    let ask_all = |c: &mut RawClient| {
+        let signals = signals.iter().map(|sql| c.query(sql).expect("a reply"));
+        let mut replies: Vec<Reply> = signals.collect();
+        replies.extend(ask(c, &["RESIGNAL", "SELECT 1"]));
+        replies
+    };
+    as_direct(ask_all);
+    let Some(pair) = common::mysql_pair::MysqlPair::shared() else {
+        return;
+    };
+    let proxy = ProxyConfig::for_ports(vec![(pair.ports[0], "primary")]).start();
+    let replies = ask_all(&mut RawClient::connect(proxy.port));
+    let codes: Vec<u16> = replies.iter().map(Reply::code).collect();
+    assert_eq!(codes, [1000, 65534, 65535, 1231, 1645, 0]);
 }
 
 #[test]

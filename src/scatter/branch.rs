@@ -194,11 +194,11 @@ impl<'a> Channel<'a> {
     }
 
     fn error(&mut self, payload: &[u8]) -> Result<Option<Event>, Failure> {
-        let error =
-            reply::Err::decode(payload).map_err(|_| self.protocol("malformed error packet"))?;
-        if error.code == reply::PROGRESS_REPORT {
+        if reply::is_progress_report(payload) {
             return Ok(None);
         }
+        let error =
+            reply::Err::decode(payload).map_err(|_| self.protocol("malformed error packet"))?;
         let part = self.part();
         self.silent_failed |= self.silent_left > 0;
         self.next();

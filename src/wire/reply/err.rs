@@ -6,8 +6,15 @@ use crate::wire::Malformed;
 
 /// What stands for a SQLSTATE that a server did not send: before a login it sends none.
 const GENERAL: [u8; 5] = *b"HY000";
-/// Code of MariaDB's progress report, which is no error and ends nothing.
-pub const PROGRESS_REPORT: u16 = 0xffff;
+/// Code of MariaDB's progress report.
+const PROGRESS_REPORT: [u8; 2] = [0xff, 0xff];
+
+/// MariaDB's progress report has an ERR packet's shape, is no error and ends nothing. An error may have its number (SIGNAL …
+/// SET MYSQL_ERRNO = 65535): that has a `#` and the SQLSTATE behind it.
+/// <https://mariadb.com/kb/en/progress-reporting/>
+pub fn is_progress_report(payload: &[u8]) -> bool {
+    matches!(payload, [_, a, b, next, ..] if [*a, *b] == PROGRESS_REPORT && *next != b'#')
+}
 
 /// An error as a server tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -236,15 +236,11 @@ impl Tracker {
         self.metadata_flag && payload.get(METADATA_FLAG_AT) == Some(&0)
     }
 
-    /// MariaDB's progress report has an ERR packet's shape and ends nothing.
     fn error(&self, payload: &[u8]) -> Found {
         let n = HEADER + payload.len();
-        let code = payload
-            .get(1..3)
-            .map(|code| u16::from_le_bytes([code[0], code[1]]));
-        match code {
-            Some(reply::PROGRESS_REPORT) => Found::Data(n),
-            _ => Found::Control(n, Control::Err),
+        match reply::is_progress_report(payload) {
+            true => Found::Data(n),
+            false => Found::Control(n, Control::Err),
         }
     }
 }

@@ -394,6 +394,16 @@ fn progress_reports_are_passed() {
 }
 
 #[test]
+fn an_error_with_the_number_of_progress_reports_ends_the_reply() {
+    let reply = packets(&[b"\xff\xff\xff#HY000Unhandled user-defined exception condition"]);
+    for capabilities in [0, MARIADB_PROGRESS] {
+        let mut tracker = query(capabilities);
+        let (controls, _) = run(&mut tracker, &reply, usize::MAX, 1).unwrap();
+        assert!(matches!(controls[..], [Control::Err]) && tracker.done());
+    }
+}
+
+#[test]
 fn what_cannot_be_a_reply_is_refused() {
     let huge_ok = [0xff, 0xff, 0x7f, 1, 0];
     assert!(query(0).step(&huge_ok).is_err());
