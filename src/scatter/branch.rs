@@ -194,11 +194,12 @@ impl<'a> Channel<'a> {
     }
 
     fn error(&mut self, payload: &[u8]) -> Result<Option<Event>, Failure> {
-        if reply::is_progress_report(payload) {
-            return Ok(None);
-        }
+        let progress = reply::is_progress_report(payload);
         let error =
             reply::Err::decode(payload).map_err(|_| self.protocol("malformed error packet"))?;
+        if progress {
+            return Ok(None);
+        }
         let part = self.part();
         self.silent_failed |= self.silent_left > 0;
         self.next();

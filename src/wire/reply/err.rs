@@ -6,14 +6,16 @@ use crate::wire::Malformed;
 
 /// What stands for a SQLSTATE that a server did not send: before a login it sends none.
 const GENERAL: [u8; 5] = *b"HY000";
-/// Code of MariaDB's progress report.
-const PROGRESS_REPORT: [u8; 2] = [0xff, 0xff];
-
-/// MariaDB's progress report has an ERR packet's shape, is no error and ends nothing. An error may have its number (SIGNAL …
-/// SET MYSQL_ERRNO = 65535): that has a `#` and the SQLSTATE behind it.
+/// Code of MariaDB's progress report, which has an ERR packet's shape, is no error and ends nothing.
 /// <https://mariadb.com/kb/en/progress-reporting/>
+pub const PROGRESS_REPORT: u16 = 0xffff;
+
+/// Whether an ERR packet is a progress report. An error may have its code (SIGNAL … SET MYSQL_ERRNO = 65535), and then a
+/// `#` and the SQLSTATE behind it.
+// rare, and kept out of the walk over a reply's packets
+#[inline(never)]
 pub fn is_progress_report(payload: &[u8]) -> bool {
-    matches!(payload, [_, a, b, next, ..] if [*a, *b] == PROGRESS_REPORT && *next != b'#')
+    matches!(payload, [_, 0xff, 0xff, next, ..] if *next != b'#')
 }
 
 /// An error as a server tells it.

@@ -9,7 +9,7 @@ mod ok;
 mod tests;
 
 pub use change::Change;
-pub use err::{is_progress_report, Err};
+pub use err::{is_progress_report, Err, PROGRESS_REPORT};
 pub use login::{auth_more, auth_switch, auth_switch_with, Login};
 pub use ok::{eof, Ok};
 
