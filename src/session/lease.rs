@@ -422,7 +422,7 @@ async fn unless_dead<F: Future>(shared: &Shared, server: ServerId, waited: F) ->
 }
 
 /// With what stands in the way of the server that is meant to be the primary.
-fn no_primary(group: &Group, timeout: Duration) -> reply::Err {
+pub(super) fn no_primary(group: &Group, timeout: Duration) -> reply::Err {
     let meant = group.servers.iter().find(|s| s.role == Role::Primary);
     let why = meant.filter(|s| !s.health.reason.is_empty());
     let why = why.map_or(String::new(), |s| {

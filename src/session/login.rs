@@ -3,6 +3,7 @@
 //! ```text
 //! greeting → response → [AuthSwitch → response] → [fast ok | full: key, cipher] → account → (session) OK
 //! ```
+mod greeting;
 mod known;
 mod password;
 
@@ -11,7 +12,7 @@ use super::registry::Entry;
 use super::shared::Shared;
 use crate::backend::{not_for_clients, Account, Password};
 use crate::config::{ListenerTls, Proxy, Secret, Tls, UserTls};
-use crate::net::{self, Buf, Kept, Peer, Socket};
+use crate::net::{Buf, Kept, Peer, Socket};
 use crate::topology::{Greeting, User};
 use crate::wire::auth::{new_scramble, CACHING_SHA2, NATIVE};
 use crate::wire::capabilities::*;
@@ -21,6 +22,7 @@ use crate::wire::packet::{frame, Assembler};
 use crate::wire::proxy_protocol;
 use crate::wire::reply;
 use crate::wire::{error, status, Malformed};
+use greeting::servers_greeting;
 pub(super) use known::host_name;
 use known::Known;
 use password::{asked, check, evidence, plugin_for};
@@ -228,32 +230,6 @@ pub async fn login(
         sequence: dialogue.sequence,
         token,
     })
-}
-
-/// What clients are greeted with. Before any server has been seen nobody knows what a client can be promised, nor how
-/// its text is to be read: it waits, as it would for a connection.
-async fn servers_greeting(
-    dialogue: &mut Dialogue<'_>,
-    shared: &Shared,
-) -> Result<Arc<Greeting>, Refused> {
-    let until = net::now() + shared.snapshot().proxy.lease_timeout;
-    loop {
-        let snapshot = shared.snapshot();
-        let Some(group) = snapshot.groups.first() else {
-            return Err(
-                dialogue.refuse(error::own("no server group is configured: add a [[group]]"))
-            );
-        };
-        if !group.greeting.is_unknown() {
-            return Ok(group.greeting.clone());
-        }
-        if !shared.topology_changed(until).await {
-            return Err(dialogue.refuse(error::own(&format!(
-                "no server of group '{}' has been reached yet: see SHOW SERVERS on the admin port",
-                group.name
-            ))));
-        }
-    }
 }
 
 /// COM_CHANGE_USER: the same questions on a running session.
