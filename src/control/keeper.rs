@@ -142,7 +142,7 @@ impl Keeper {
         for group in self.config.groups.iter().filter(|g| !self.is_reached(g)) {
             tracing::warn!(
                 group = group.name,
-                "no server of the group has answered; its clients get errors until one does"
+                "no server of the group has answered; its clients wait until one does, and get errors"
             );
         }
         self.refresh(now);
