@@ -152,7 +152,7 @@ impl<'a> Authentication<'a> {
         caps: u64,
     ) -> Result<(), Trouble> {
         if self.plugin == SHA256 {
-            return self.encrypted(channel, sequence, data);
+            return self.send_encrypted(channel, sequence, data);
         }
         if self.plugin != CACHING_SHA2 {
             return Err(Trouble::Broken(format!(
@@ -191,11 +191,11 @@ impl<'a> Authentication<'a> {
                 ))
             }
         };
-        self.encrypted(channel, sequence, &pem)
+        self.send_encrypted(channel, sequence, &pem)
     }
 
     /// The password under the server's key.
-    fn encrypted(
+    fn send_encrypted(
         &self,
         channel: &mut Channel<'_>,
         sequence: u8,

@@ -1,5 +1,6 @@
 //! What a reload cannot change.
-use super::{Config, Listener, Workers};
+use super::{Config, Listener, Proxy, Workers};
+use rsa::traits::PublicKeyParts;
 use std::fmt::Display;
 
 /// The keys whose new value takes effect only at the next start, a sentence each; empty: `new` can
@@ -21,6 +22,7 @@ pub fn needs_restart(old: &Config, new: &Config) -> Vec<String> {
         ("admin", service(old.admin), service(new.admin)),
         ("http", service(old.http), service(new.http)),
         ("workers", workers(&old.workers), workers(&new.workers)),
+        ("rsa_private_key", rsa_key(old), rsa_key(new)),
     ];
     let changed = changed.map(|(key, old, new)| (format!("proxy.{key}"), old, new));
     let store = ("coordination.store".to_owned(), stores.0, stores.1);
@@ -47,6 +49,16 @@ fn listen(list: &[Listener]) -> String {
 
 fn service(address: Option<std::net::SocketAddr>) -> String {
     address.map_or("none".into(), |address| address.to_string())
+}
+
+/// Told apart by the first bytes of the modulus, which is public.
+fn rsa_key(proxy: &Proxy) -> String {
+    let Some(key) = &proxy.rsa_private_key else {
+        return "none".into();
+    };
+    let modulus = key.n().to_bytes_be();
+    let shown: String = modulus.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    format!("the key whose modulus begins with {shown}")
 }
 
 fn workers(workers: &Workers) -> String {

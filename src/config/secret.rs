@@ -205,7 +205,7 @@ pub(super) fn rsa_private_key(
     read: Reader<'_>,
 ) -> Option<Arc<RsaPrivateKey>> {
     let found = section.string("rsa_private_key")?;
-    let bytes = file(&found, findings, read)?;
+    let bytes = file(&found, findings, read, true)?;
     let text = String::from_utf8_lossy(&bytes);
     let text = text.trim();
     let key = RsaPrivateKey::from_pkcs8_pem(text)
@@ -230,10 +230,16 @@ pub(super) fn rsa_private_key(
     None
 }
 
-fn file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> Option<Vec<u8>> {
+/// What is in a file that a key names. None: reported. `secret`: nobody else should be able to read it.
+pub(super) fn file(
+    found: &Found<&str>,
+    findings: &Findings<'_>,
+    read: Reader<'_>,
+    secret: bool,
+) -> Option<Vec<u8>> {
     match read(Path::new(found.value)) {
         Ok(file) => {
-            if file.world_readable {
+            if secret && file.world_readable {
                 let message = format!(
                     "{:?} can be read by every user of this machine; chmod 600 it",
                     found.value
@@ -253,7 +259,7 @@ fn file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> Optio
 /// The file's text without the line end that editors put behind it.
 fn from_file(found: &Found<&str>, findings: &Findings<'_>, read: Reader<'_>) -> Option<String> {
     let wrong = |message: String| findings.error(found.at, &found.key, message);
-    let bytes = file(found, findings, read)?;
+    let bytes = file(found, findings, read, true)?;
     if bytes.len() > MAX_PASSWORD_FILE {
         wrong(format!(
             "{:?} is larger than 64 KiB, not a password",

@@ -65,9 +65,7 @@ impl Greeting {
             div_precision_increment: Greeting::DIV_PRECISION_INCREMENT,
         }
     }
-}
 
-impl Greeting {
     /// See [`Greeting::unknown`]: every server has some capabilities.
     pub fn is_unknown(&self) -> bool {
         self.capabilities == 0

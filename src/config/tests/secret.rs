@@ -1,5 +1,5 @@
 use super::{errors, good, no_files, with, BASE};
-use crate::config::{examine, load, parse, read, Secret, SecretFile};
+use crate::config::{examine, load, needs_restart, parse, read, Secret, SecretFile};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -180,7 +180,6 @@ fn the_rsa_key_is_read_in_both_forms_and_others_are_named() {
         };
         examine(&text, "test.toml", &files)
             .result
-            .map(|config| config.proxy.rsa_private_key.clone())
             .map_err(|error| error.to_string())
     };
     let key = |bits| RsaPrivateKey::new(&mut rand::thread_rng(), bits).expect("a key");
@@ -188,7 +187,15 @@ fn the_rsa_key_is_read_in_both_forms_and_others_are_named() {
     let pkcs8 = whole.to_pkcs8_pem(LineEnding::LF).expect("PEM");
     let pkcs1 = whole.to_pkcs1_pem(LineEnding::LF).expect("PEM");
     for pem in [&pkcs8, &pkcs1] {
-        assert!(examined(pem).is_ok_and(|key| key.as_deref() == Some(&whole)));
+        let config = examined(pem).expect("a good key");
+        assert!(config.proxy.rsa_private_key.as_deref() == Some(&whole));
+        let named = needs_restart(&good(BASE), &config);
+        let starts =
+            "proxy.rsa_private_key changed from none to the key whose modulus begins with ";
+        assert!(
+            named.len() == 1 && named[0].starts_with(starts),
+            "{named:?}"
+        );
     }
     let small = small.to_pkcs8_pem(LineEnding::LF).expect("PEM");
     for (pem, why) in [

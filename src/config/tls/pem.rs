@@ -1,11 +1,10 @@
 //! PEM files: certificates, keys, revocation lists.
-use crate::config::secret::Reader;
+use crate::config::secret::{self, Reader};
 use crate::config::walk::{Findings, Found};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::RootCertStore;
 use sha2::{Digest, Sha256};
-use std::path::Path;
 
 /// Reads the files of one section and remembers what was in them.
 pub(in crate::config) struct Files<'f> {
@@ -89,24 +88,10 @@ impl<'f> Files<'f> {
     }
 
     fn bytes(&mut self, found: &Found<&str>, secret: bool) -> Option<Vec<u8>> {
-        let file = match (self.reader)(Path::new(found.value)) {
-            Ok(file) => file,
-            Err(error) => {
-                let message = format!("{:?} cannot be read: {error}", found.value);
-                self.findings.error(found.at, &found.key, message);
-                return None;
-            }
-        };
-        if secret && file.world_readable {
-            let message = format!(
-                "{:?} can be read by every user of this machine; chmod 600 it",
-                found.value
-            );
-            self.findings.warning(found.at, &found.key, message);
-        }
+        let bytes = secret::file(found, self.findings, self.reader, secret)?;
         self.digest.update(found.key.as_bytes());
-        self.digest.update(file.bytes.len().to_be_bytes());
-        self.digest.update(&file.bytes);
-        Some(file.bytes)
+        self.digest.update(bytes.len().to_be_bytes());
+        self.digest.update(&bytes);
+        Some(bytes)
     }
 }

@@ -7,8 +7,8 @@ use crate::topology::Greeting;
 use crate::wire::error;
 use std::sync::Arc;
 
-/// Before any server has been seen nobody knows what a client can be promised, nor how
-/// its text is to be read: it waits, as it would for a connection.
+/// Before any server has been seen nobody knows what a client can be promised, nor how its text is to be read: it waits,
+/// as it would for a connection.
 pub(super) async fn servers_greeting(
     dialogue: &mut Dialogue<'_>,
     shared: &Shared,

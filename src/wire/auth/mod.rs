@@ -13,7 +13,7 @@ pub const NATIVE: &str = "mysql_native_password";
 pub const CACHING_SHA2: &str = "caching_sha2_password";
 /// MariaDB's plugin `ed25519`, as clients and the protocol name it.
 pub const ED25519: &str = "client_ed25519";
-/// MySQL's until 9: what it stores is made as caching_sha2_password's, so that clients prove it to Umpire by that; servers are
+/// MySQL's older one: what it stores is made as caching_sha2_password's, so that clients prove it to Umpire by that; servers are
 /// given the password itself.
 /// <https://dev.mysql.com/doc/refman/8.4/en/sha256-pluggable-authentication.html>
 pub const SHA256: &str = "sha256_password";
